@@ -1,0 +1,122 @@
+"""Speed as ratios in one run: ours against the bare NumPy and LAPACK calls that it cannot avoid.
+
+make bench
+"""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.blas import dsyrk
+from scipy.special import expit
+
+from nurf import RandomFeatureRegressor, problems
+from nurf.activations import Sigmoid
+from nurf.densities import Local, Nonlocal, Uniform
+from nurf.solvers import Validation
+from nurf.training import fit_random
+
+K, N = 5000, 1000
+REPEATS = 7
+
+NONLOCAL = """
+import resource, time
+import numpy as np
+from nurf import Jet
+from nurf.densities import Nonlocal
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, (100_000, 8)) / np.sqrt(8)
+jet = Jet(X, X.sum(axis=1), gradients=rng.standard_normal(X.shape))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.perf_counter()
+law = Nonlocal(bandwidth=0.05).prepare(jet)
+middle = time.perf_counter()
+law.sample(1000, rng)
+end = time.perf_counter()
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(f"prepare {middle - start:.1f} s, sample 1000 {end - middle:.1f} s, "
+      f"peak {peak / 2**20:.2f} GB in all, {(peak - before) / 2**20:.2f} GB above the data")
+"""
+
+
+def best(function):
+    """Return the median time of a call, in seconds."""
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+def sigmoid_by_tanh(u):
+    u *= 0.5
+    np.tanh(u, out=u)
+    u *= 0.5
+    u += 0.5
+
+
+def sigmoid_by_expit(u):
+    expit(u, out=u)
+
+
+def main():
+    rng = np.random.default_rng(0)
+    borehole = problems.get("borehole")
+    train, held = (borehole.jet(borehole.sample(K, rng)) for _ in range(2))
+    A = np.ascontiguousarray(rng.standard_normal((8, N)) * 10)
+    b = rng.standard_normal(N)
+    u = np.empty((K, N))
+
+    def affine():
+        np.matmul(train.X, A, out=u)
+        np.add(u, b, out=u)
+
+    def fill(sigmoid):
+        affine()
+        sigmoid(u)
+
+    affine_s = best(affine)
+    steps = {f.__name__: best(lambda f=f: fill(f)) - affine_s for f in (sigmoid_by_tanh, sigmoid_by_expit)}
+    name, sigmoid_s = min(steps.items(), key=lambda item: item[1])
+    fill(sigmoid_by_expit)
+    syrk_s = best(lambda: dsyrk(1.0, u.T))
+    centred = u - u.mean(axis=0)
+    gram = centred.T @ centred / K
+    factor_s = best(lambda: eigh(gram, driver="evd", check_finite=False))
+    path = rng.standard_normal((N, 16))
+    product_s = best(lambda: u @ path)
+    print(f"bare calls, K = {K}, d = 8, N = {N} (median of {REPEATS}):")
+    print(f"  affine map {affine_s:.3f} s, sigmoid {sigmoid_s:.3f} s ({name}; the other: {max(steps.values()):.3f} s),")
+    print(f"  symmetric product {syrk_s:.3f} s, eigendecomposition {factor_s:.3f} s, path on one set {product_s:.3f} s")
+    bare = affine_s + sigmoid_s + syrk_s + factor_s
+    validated = bare + affine_s + sigmoid_s + product_s
+
+    rule = Validation(held)
+    for density in (Uniform(), Local(jitter=0.05), Nonlocal(bandwidth=0.05)):
+        fit_s = best(lambda d=density: fit_random(train, d, Sigmoid(0.1), N, np.random.default_rng(0), rule=rule))
+        print(
+            f"fit, 16 alphas, validated, {type(density).__name__:9s} {fit_s:.3f} s = {fit_s / bare:.2f} x bare"
+            f" = {fit_s / validated:.2f} x bare with the validation features"
+        )
+    fit_s = best(lambda: fit_random(train, Uniform(), Sigmoid(0.1), N, np.random.default_rng(0)))
+    print(f"fit, 16 alphas, GCV,       Uniform   {fit_s:.3f} s = {fit_s / bare:.2f} x bare")
+
+    model = RandomFeatureRegressor(N, random_state=0).fit(train.X, train.y)
+    predict_s = best(lambda: model.predict(held.X))
+    vector = rng.standard_normal(N)
+
+    def bare_predict():
+        fill(sigmoid_by_tanh if name == "sigmoid_by_tanh" else sigmoid_by_expit)
+        return u @ vector
+
+    bare_s = best(bare_predict)
+    print(f"predict {K} rows: {predict_s:.4f} s = {predict_s / bare_s:.2f} x bare (affine map, sigmoid, product)")
+    print("nonlocal sampling, K = 100,000, d = 8, N = 1000:", end=" ", flush=True)
+    print(subprocess.run([sys.executable, "-c", NONLOCAL], capture_output=True, text=True, check=True).stdout.strip())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""Surrogates that know where to look: shallow networks whose neurons are sampled from derivative data."""
+
+from importlib.metadata import version
+
+from nurf import activations, densities, problems
+from nurf.checks import check_derivatives
+from nurf.estimators import RandomFeatureMap, RandomFeatureRegressor
+from nurf.jets import Jet
+
+__version__ = version("nurf")
+
+__all__ = [
+    "Jet",
+    "RandomFeatureMap",
+    "RandomFeatureRegressor",
+    "activations",
+    "check_derivatives",
+    "densities",
+    "problems",
+]

@@ -1,0 +1,16 @@
+"""Row blocks: the one way in which long arrays are walked."""
+
+from collections.abc import Iterator
+
+BLOCK_ELEMENTS = 2**19  # 4 MB of doubles: long enough for BLAS, short enough to stay in cache
+
+
+def row_blocks(n_rows: int, n_columns: int, elements: int = BLOCK_ELEMENTS) -> Iterator[slice]:
+    """Yield slices of ``range(n_rows)`` whose blocks of ``n_columns`` columns hold about ``elements`` numbers.
+
+    >>> list(row_blocks(5, 2, elements=4))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = max(1, elements // max(1, n_columns))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))

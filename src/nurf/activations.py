@@ -1,0 +1,196 @@
+"""Activation functions: the ridge splines ``sigma_s`` and their smooth versions ``sigma_{s,delta}``."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit, ndtr
+
+from nurf.jets import Array
+
+DEFAULT_WIDTH = 0.1  # in units of the ball into which the inputs are scaled
+
+
+class Activation(ABC):
+    """A function ``sigma_{s,delta}(t)`` of one variable, with its derivatives (paper, sections 2 and 3.1).
+
+    ``sigma_{s,delta} = sigma_s * eta_delta`` is the ridge spline ``sigma_s(t) = max(0, t)^(s-1) / (s-1)!``
+    of ``order`` s, smoothed over the ``width`` delta. All of them scale alike,
+    ``sigma_{s,delta}(t) = delta^(s-1) sigma_{s,1}(t / delta)``, so a subclass writes ``unit`` only.
+    """
+
+    order: int
+    width: float | Array
+    n_derivatives: int
+
+    @abstractmethod
+    def unit(self, u: Array, k: int) -> Array:
+        """Return the ``k``-th derivative of ``sigma_{s,1}`` at ``u``; may overwrite ``u``."""
+
+    @property
+    def scale(self) -> float | Array:
+        """The number by which arguments are divided before ``unit``: the width where there is one."""
+        return self.width
+
+    def amplitude(self, k: int) -> float | Array:
+        """Return the factor ``delta^(s-1-k)`` by which the ``k``-th derivative of ``unit`` is multiplied."""
+        return self.scale ** float(self.order - 1 - k)
+
+    def derivative(self, t: Any, k: int = 1) -> Array:
+        """Return the ``k``-th derivative at ``t``, of shape (...,) or (..., N) for a width for each neuron."""
+        self.require(k)
+        return self.unit(np.array(np.asarray(t, float) / self.scale), k) * self.amplitude(k)
+
+    def __call__(self, t: Any) -> Array:
+        """Return the value at ``t``."""
+        return self.derivative(t, 0)
+
+    def require(self, k: int) -> None:
+        """Raise unless the ``k``-th derivative is a function that this class can compute."""
+        if not 0 <= k <= self.n_derivatives:
+            raise ValueError(
+                f"{self!r} has derivatives up to {self.n_derivatives}, derivative {k} was asked for: "
+                "take a smoother activation"
+            )
+
+    def rescaled(self, factor: Array) -> Activation:
+        """Return the activation whose widths are ``factor`` times as large."""
+        return self
+
+
+@dataclass(frozen=True)
+class ReLUPower(Activation):
+    """The ridge spline ``sigma_s(t) = max(0, t)^(s-1) / (s-1)!`` with ``power = s - 1``; ``sigma_s(0) = 0``.
+
+    Its derivatives exist up to ``power`` (the last one almost everywhere).
+    """
+
+    power: int = 2
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.power) and self.power >= 0 and self.power == int(self.power)):
+            raise ValueError(f"`power` must be a whole number >= 0, got {self.power!r}")
+        object.__setattr__(self, "power", int(self.power))
+
+    @property
+    def order(self) -> int:  # type: ignore[override]
+        """The paper's s."""
+        return self.power + 1
+
+    @property
+    def n_derivatives(self) -> int:  # type: ignore[override]
+        """Highest derivative that is a function."""
+        return self.power
+
+    @property
+    def width(self) -> float:  # type: ignore[override]
+        """Zero: the transition is sharp."""
+        return 0.0
+
+    @property
+    def scale(self) -> float:
+        """One: a homogeneous function needs no scale."""
+        return 1.0
+
+    def unit(self, u: Array, k: int) -> Array:
+        """Return ``max(0, u)^(power-k) / (power-k)!``."""
+        degree = self.power - k
+        if degree == 0:
+            return (u > 0).astype(float)
+        np.maximum(u, 0.0, out=u)
+        return u**degree / math.factorial(degree) if degree > 1 else u
+
+
+@dataclass(frozen=True)
+class Heaviside(ReLUPower):
+    """The step ``sigma_1(t) = 1`` for ``t > 0``, 0 elsewhere."""
+
+    power: int = field(default=0, init=False, repr=False)
+
+
+@dataclass(frozen=True)
+class ReLU(ReLUPower):
+    """The ramp ``sigma_2(t) = max(0, t)``."""
+
+    power: int = field(default=1, init=False, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothActivation(Activation):
+    """An activation with a transition of ``width`` delta > 0: one number, or one for each neuron."""
+
+    width: float | Array = DEFAULT_WIDTH
+    n_derivatives: ClassVar[int] = 3  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        width = np.asarray(self.width, float)
+        if width.ndim > 1 or not np.all((width > 0) & np.isfinite(width)):
+            raise ValueError(f"`width` must be a number > 0, or one for each neuron, got {self.width!r}")
+        object.__setattr__(self, "width", width if width.ndim else float(width))
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and np.array_equal(self.width, other.width)
+
+    def __hash__(self) -> int:
+        return hash((type(self), np.asarray(self.width).tobytes()))
+
+    def rescaled(self, factor: Array) -> Activation:
+        """Return the activation whose widths are ``factor`` times as large."""
+        return type(self)(self.width * factor)
+
+
+class Sigmoid(SmoothActivation):
+    """The logistic step ``1 / (1 + exp(-t / delta))``: ``sigma_1`` smoothed by ``sech(t / 2)^2 / 4``."""
+
+    order: ClassVar[int] = 1  # type: ignore[misc]
+
+    def unit(self, u: Array, k: int) -> Array:
+        """Return the ``k``-th derivative, by ``e = exp(-|u|)`` where that keeps the tails exact."""
+        if k == 0:
+            return np.asarray(expit(u, out=u))
+        sign = np.sign(u) if k == 2 else None
+        e = np.exp(-np.abs(u, out=u), out=u)
+        p = 1 + e
+        if k == 1:
+            return np.asarray(e / p**2)
+        if k == 2:
+            return np.asarray(sign * e * (e - 1) / p**3)
+        return np.asarray(e * (1 - 4 * e + e**2) / p**4)
+
+
+class Softplus(SmoothActivation):
+    """The logistic ramp ``delta log(1 + exp(t / delta))``: ``sigma_2`` smoothed; its derivative is the sigmoid."""
+
+    order: ClassVar[int] = 2  # type: ignore[misc]
+
+    def unit(self, u: Array, k: int) -> Array:
+        """Return ``log(1 + exp(u))`` or a derivative of the sigmoid."""
+        return np.logaddexp(0.0, u, out=u) if k == 0 else Sigmoid(1.0).unit(u, k - 1)
+
+
+class Erf(SmoothActivation):
+    """The Gaussian step ``(1 + erf(t / (sqrt(2) delta))) / 2``: ``sigma_1`` smoothed by the normal density."""
+
+    order: ClassVar[int] = 1  # type: ignore[misc]
+
+    def unit(self, u: Array, k: int) -> Array:
+        """Return the normal distribution function, or its density times a Hermite polynomial."""
+        if k == 0:
+            return np.asarray(ndtr(u, out=u))
+        with np.errstate(over="ignore", under="ignore"):
+            density = np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi)
+        u = np.clip(u, -40.0, 40.0)  # beyond it the density is zero, and zero times infinity is not
+        return np.asarray(density * (1.0 if k == 1 else -u if k == 2 else u * u - 1))
+
+
+ACTIVATIONS: dict[str, type[Activation]] = {
+    "heaviside": Heaviside,
+    "relu": ReLU,
+    "sigmoid": Sigmoid,
+    "softplus": Softplus,
+    "erf": Erf,
+}

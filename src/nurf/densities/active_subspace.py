@@ -1,0 +1,47 @@
+"""The active-subspace law: one covariance of derivatives for the whole domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nurf.densities.angular import in_range, log_angular_density, principal_axes
+from nurf.densities.base import DerivativeDensity, Law
+from nurf.densities.uniform import log_uniform_offsets, with_uniform_offsets
+from nurf.hyperplanes import Domain, Hyperplanes
+from nurf.jets import Array, Jet
+
+
+@dataclass(frozen=True)
+class ActiveSubspace(DerivativeDensity):
+    """Normals by the angular central Gaussian of ``C = sum_k g_k g_k^T``, uniform offsets (paper, section 4.3.1).
+
+    ``a = g / |g|`` with ``g ~ N(0, C)``; for ``order=2``, ``C = sum_k H_k H_k^T``. On a rank-deficient ``C`` all
+    normals lie in its range: a direction in which the function is constant never gets a neuron.
+    """
+
+    def _prepare(self, jet: Jet, domain: Domain) -> Law:
+        directions = self._directions(jet) * np.sqrt(jet.row_weights)[:, None, None]
+        scales, axes = principal_axes(directions.reshape(-1, jet.n_features))
+        return ActiveSubspaceLaw(domain, scales, axes)
+
+
+@dataclass(frozen=True)
+class ActiveSubspaceLaw(Law):
+    """The law of ``ActiveSubspace``: ``C = axes^T diag(scales)^2 axes`` with ``axes`` of shape (r, d)."""
+
+    domain: Domain
+    scales: Array
+    axes: Array
+
+    def sample(self, n: int, rng: np.random.Generator) -> Hyperplanes:
+        """Draw ``n`` independent hyperplanes."""
+        directions = (rng.standard_normal((n, len(self.scales))) * self.scales) @ self.axes
+        return with_uniform_offsets(directions, self.domain, rng)
+
+    def log_density(self, hyperplanes: Hyperplanes) -> Array:
+        """Return the logarithm of eq. 4.7 times the uniform density of the offset; minus infinity off the range."""
+        coordinates, inside = in_range(hyperplanes.normals, self.axes)
+        (angular,) = log_angular_density(np.diag(self.scales**2)[None], coordinates)
+        return np.where(inside, angular + log_uniform_offsets(hyperplanes, self.domain), -np.inf)

@@ -1,0 +1,125 @@
+"""Nonlocal sampling: every neuron combines the derivatives in the neighbourhood of a data point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from nurf._blocks import row_blocks
+from nurf.densities.angular import principal_axes
+from nurf.densities.base import DerivativeDensity, Law
+from nurf.densities.mixture import MixtureLaw
+from nurf.hyperplanes import Domain
+from nurf.jets import Array, Index, Jet
+
+F = TypeVar("F", np.float32, np.float64)
+
+
+@dataclass(frozen=True)
+class Nonlocal(DerivativeDensity):
+    """The paper's mixture with exponential neighbourhood weights (eq. 4.9; with Hessians, section 4.4).
+
+    With ``w_{kk'} = exp(-|x_k - x_k'| / (2 delta_W))`` and ``C_k = sum_k' w_{kk'}^2 g_k' g_k'^T``, points are drawn in
+    proportion to ``sqrt(tr C_k)``, normals by the angular central Gaussian of ``C_k``, and ``b = -a.x_k + delta_W
+    N(0, 1)``. A small bandwidth gives ``Local``, a large one the directions of ``ActiveSubspace``.
+
+    Parameters
+    ----------
+    order : {1, 2}
+        Gradients or Hessians.
+    bandwidth : float, optional
+        The paper's ``delta_W``; by default twice the width of the neurons.
+    """
+
+    bandwidth: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bandwidth is not None and not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
+            raise ValueError(f"`bandwidth` must be a number > 0, got {self.bandwidth!r}")
+
+    def at_width(self, width: float) -> Nonlocal:
+        """Take twice the width for the bandwidth, unless there is one."""
+        return replace(self, bandwidth=2 * width) if self.bandwidth is None and width > 0 else self
+
+    def _prepare(self, jet: Jet, domain: Domain) -> Law:
+        if self.bandwidth is None:
+            raise ValueError("`bandwidth` must be a number > 0: there is no width to take it from")
+        directions = self._directions(jet)
+        _, axes = principal_axes(directions.reshape(-1, jet.n_features))
+        energies = jet.row_weights * np.sum(directions**2, axis=(1, 2))
+        traces = neighbourhood_totals(jet.X, energies, self.bandwidth)
+        rows = directions @ axes.T * np.sqrt(jet.row_weights)[:, None, None]
+        return NonlocalLaw(jet.X, jet.row_weights * np.sqrt(traces), axes, self.bandwidth, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class NonlocalLaw(MixtureLaw):
+    """The law of ``Nonlocal``: the rows ``F_k`` at each point, of shape (K, m, r), along ``axes``."""
+
+    rows: Array
+
+    def directions(self, index: Index, rng: np.random.Generator) -> Array:
+        """Draw from ``N(0, C_k)``, by one factor for each point that was selected."""
+        selected, position = np.unique(index, return_inverse=True)
+        noise = rng.standard_normal((len(index), len(self.axes)))
+        result = np.empty_like(noise)
+        for block in row_blocks(len(selected), len(self.axes) ** 2):
+            eigenvalues, vectors = np.linalg.eigh(self.covariances(selected[block]))
+            roots = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))[:, None, :]
+            here = (position >= block.start) & (position < block.stop)
+            result[here] = np.einsum("nij,nj->ni", roots[position[here] - block.start], noise[here])
+        return result
+
+    def covariances(self, index: Index) -> Array:
+        """Return ``C_k = sum_k' w_{kk'}^2 F_k'^T F_k'``."""
+        r = len(self.axes)
+        upper = np.triu_indices(r)
+        sums = np.zeros((len(index), len(upper[0])))
+        for rows in row_blocks(len(self.points), max(len(index), len(upper[0]))):
+            products = np.einsum("kmi,kmj->kij", self.rows[rows], self.rows[rows])[:, upper[0], upper[1]]
+            sums += neighbourhood_weights(self.points[index], self.points[rows], self.spread) @ products
+        result = np.empty((len(index), r, r))
+        result[:, upper[0], upper[1]] = result[:, upper[1], upper[0]] = sums
+        return result
+
+
+def neighbourhood_weights(X: Array, Y: Array, bandwidth: float) -> Array:
+    """Return ``w^2 = exp(-|x - y| / bandwidth)``, of shape (n, m)."""
+    left, right = _distance_factors(X)[0], _distance_factors(Y)[1]
+    return _decay(left @ right.T, bandwidth)
+
+
+def neighbourhood_totals(X: Array, masses: Array, bandwidth: float) -> Array:
+    """Return ``sum_k' exp(-|x_k - x_k'| / bandwidth) m_k'`` for all points, by pairs of blocks, each pair once.
+
+    Distances are exact; the exponential is taken in single precision (relative error below 1e-5), for speed.
+    """
+    left, right = _distance_factors(X)
+    light = masses.astype(np.float32)
+    totals = np.zeros(len(X))
+    blocks = list(row_blocks(len(X), 512, elements=512 * 512))
+    for number, rows in enumerate(blocks):
+        for columns in blocks[number:]:
+            weights = _decay((left[rows] @ right[columns].T).astype(np.float32), bandwidth)
+            totals[rows] += weights @ light[columns]
+            if columns is not rows:
+                totals[columns] += light[rows] @ weights
+    return totals
+
+
+def _distance_factors(X: Array) -> tuple[Array, Array]:
+    """Return matrices ``L, R`` with ``(L R^T)_{kk'} = |x_k - x_k'|^2``."""
+    squares, ones = np.sum(X**2, axis=1), np.ones(len(X))
+    return np.column_stack([-2 * X, squares, ones]), np.column_stack([X, ones, squares])
+
+
+def _decay(squares: npt.NDArray[F], bandwidth: float) -> npt.NDArray[F]:
+    """Turn squared distances into ``exp(-distance / bandwidth)``, in place."""
+    np.maximum(squares, 0, out=squares)
+    np.sqrt(squares, out=squares)
+    squares *= -1 / bandwidth
+    return np.exp(squares, out=squares)

@@ -1,0 +1,249 @@
+"""The regressor: a shallow network whose neurons are sampled where the data vary."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from nurf.activations import Activation
+from nurf.checks import check_derivatives
+from nurf.densities import Density
+from nurf.estimators.base import SamplesHyperplanes, unchanged_on_error
+from nurf.hyperplanes import Hyperplanes
+from nurf.jets import Array, Jet, Scaling
+from nurf.network import ShallowNetwork
+from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
+from nurf.training import fit_random
+
+TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
+SELECTION: dict[str, Rule] = {"gcv": GeneralizedCrossValidation(), "loo": LeaveOneOut()}
+
+
+class RandomFeatureRegressor(MultiOutputMixin, RegressorMixin, SamplesHyperplanes):  # type: ignore[misc]
+    """Regression by a shallow network with sampled inner weights.
+
+    ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are drawn from a density built
+    from derivative data, the outer weights ``c_n`` and the polynomial ``p`` found by ridge regression. Inputs and
+    values are scaled inside; all derivatives, in and out, are in the units of the data.
+
+    Parameters
+    ----------
+    n_neurons : int, default 1000
+        Number of neurons.
+    density : str or Density, default "auto"
+        The law of the hyperplanes: "uniform", "active_subspace", "local", "nonlocal", or an object of
+        ``nurf.densities``. "auto" is nonlocal where the derivatives for it are given (gradients for activations of
+        order 1, Hessians for those of order 2 and more), uniform elsewhere.
+    activation : str or Activation, default "sigmoid"
+        "sigmoid", "erf", "heaviside" (order 1), "softplus", "relu" (order 2), or an object of ``nurf.activations``.
+    width : float, optional
+        Width of the transition of a smooth activation, in units of the ball into which the inputs are scaled; by
+        default 0.1, or that of the activation object.
+    alpha : float or "auto", default "auto"
+        Ridge regularisation: the penalty ``alpha N / 2 |c|^2`` on half the mean squared error (paper, eq. 1.4), with
+        ``alpha`` in units of the mean energy of a feature. "auto" takes the largest within 5% of the best of a path.
+    selection : {"gcv", "loo"}, default "gcv"
+        How the error of each alpha is estimated where no validation rows are given: generalised cross-validation, or
+        closed-form leave-one-out.
+    tail : {"auto", "none", "constant", "affine"}, default "auto"
+        The polynomial ``p``; by default of degree one less than the activation's order.
+    scaling : {"box", "ball", None}, default "box"
+        How inputs are put into the unit ball: each by its own range, all by one number, or not at all.
+    check_gradients : bool, default False
+        Whether ``fit`` first compares the gradients with differences of the values, and raises where they contradict.
+    random_state : int, RandomState, Generator or None
+        Where the hyperplanes come from.
+
+    Attributes
+    ----------
+    network_ : ShallowNetwork
+        The fitted network, as a function of unscaled inputs.
+    hyperplanes_ : Hyperplanes
+        Its hyperplanes.
+    alpha_ : float
+        The regularisation that was used.
+    density_ : Density
+        The density that was sampled.
+    fit_ : Fit
+        The fit in scaled units, with the path over alpha.
+    scaling_ : Scaling
+        The change of units.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> from nurf import RandomFeatureRegressor, problems
+    >>> rng = np.random.default_rng(0)
+    >>> wave = problems.get("planar_wave")
+    >>> data = wave.jet(wave.sample(500, rng))
+    >>> model = RandomFeatureRegressor(200, random_state=0).fit(data.X, data.y, gradients=data.gradients)
+    >>> fresh = wave.sample(1000, rng)
+    >>> bool(model.score(fresh, wave.value(fresh)) > 0.9999)
+    True
+    """
+
+    def __init__(
+        self,
+        n_neurons: int = 1000,
+        *,
+        density: str | Density = "auto",
+        activation: str | Activation = "sigmoid",
+        width: float | None = None,
+        alpha: float | str = "auto",
+        selection: str = "gcv",
+        tail: str = "auto",
+        scaling: str | None = "box",
+        check_gradients: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_neurons = n_neurons
+        self.density = density
+        self.activation = activation
+        self.width = width
+        self.alpha = alpha
+        self.selection = selection
+        self.tail = tail
+        self.scaling = scaling
+        self.check_gradients = check_gradients
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        gradients: Any = None,
+        hessians: Any = None,
+        sample_weight: Any = None,
+        validation: Any = None,
+    ) -> RandomFeatureRegressor:
+        """Fit the network to values and derivatives.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+        y : array of shape (n,) or (n, k)
+        gradients : array of shape (n, d) or (n, k, d), optional
+            NaN where a partial derivative is not known.
+        hessians : array of shape (n, d, d) or (n, k, d, d), optional
+            NaN where an entry is not known.
+        sample_weight : array of shape (n,), optional
+            How often each row counts.
+        validation : (X, y), Jet or float, optional
+            Rows on which, together with the training rows, alpha is chosen (the paper's rule); a number between 0
+            and 1 splits off that share of the rows.
+        """
+        with unchanged_on_error(self):
+            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+            weights = (
+                None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            )
+            jet = Jet(X, y, gradients, hessians, weights)
+            self._fit(jet.counted(), validation)
+        return self
+
+    def _fit(self, jet: Jet, validation: Any) -> None:
+        self._check_n_neurons()
+        if self.check_gradients:
+            self._check_gradients(jet)
+        rng = self._generator()
+        jet, held_out = self._split(jet, validation, rng)
+        scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
+        scaled = scaling(jet)
+        activation = self._make_activation()
+        density = self._make_density(scaled, activation)
+        fit = fit_random(
+            scaled,
+            density,
+            activation,
+            self.n_neurons,
+            rng,
+            degree=_choose("tail", self.tail, TAILS),
+            alphas=self._alphas(),
+            rule=Validation(scaling(held_out))
+            if held_out is not None
+            else _choose("selection", self.selection, SELECTION),
+        )
+        self.fit_, self.scaling_, self.density_, self.alpha_ = fit, scaling, density, fit.alpha
+
+    def predict(self, X: Any) -> Array:
+        """Return the values at the points, of shape (n,) or (n, k)."""
+        points = self._inputs(X)
+        return self.scaling_.values_back(self.fit_.network.value(points))
+
+    def predict_gradient(self, X: Any) -> Array:
+        """Return the gradients at the points, of shape (n, d) or (n, k, d)."""
+        points = self._inputs(X)
+        return self.scaling_.gradients_back(self.fit_.network.gradient(points))
+
+    def predict_hessian(self, X: Any) -> Array:
+        """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
+        points = self._inputs(X)
+        return self.scaling_.hessians_back(self.fit_.network.hessian(points))
+
+    @property
+    def network_(self) -> ShallowNetwork:
+        """The fitted network, as a function of unscaled inputs."""
+        check_is_fitted(self, "fit_")
+        return self.fit_.network.in_units_of(self.scaling_)
+
+    @property
+    def hyperplanes_(self) -> Hyperplanes:
+        """The hyperplanes of the fitted network, in unscaled inputs."""
+        return self.network_.hyperplanes
+
+    def _inputs(self, X: Any) -> Array:
+        """Return points in scaled units."""
+        check_is_fitted(self, "fit_")
+        return self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def _alphas(self) -> Array | None:
+        if isinstance(self.alpha, str):
+            if self.alpha == "auto":
+                return None
+        elif np.isfinite(self.alpha) and self.alpha > 0:
+            return np.array([self.alpha], float)
+        raise ValueError(f"`alpha` must be 'auto' or a number > 0, got {self.alpha!r}")
+
+    def _check_gradients(self, jet: Jet) -> None:
+        if jet.gradients is None:
+            raise ValueError("`check_gradients=True` needs gradients, got none")
+        finding = check_derivatives(jet.X, jet.y, jet.gradients)
+        if finding.consistent is False:
+            raise ValueError(f"`gradients` contradict the values: {finding.message}")
+        if finding.consistent is None:
+            warnings.warn(f"`gradients` could not be confirmed: {finding.message}", stacklevel=4)
+
+    def _split(self, jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet | None]:
+        """Return the rows to train on and the rows to validate on."""
+        if validation is None:
+            return jet, None
+        if isinstance(validation, float):
+            n = round(validation * len(jet))
+            if not 0 < n < len(jet):
+                raise ValueError(
+                    f"`validation` must leave rows on both sides, got a share of {validation} of {len(jet)} rows"
+                )
+            order = rng.permutation(len(jet))
+            return jet[np.sort(order[n:])], jet[np.sort(order[:n])]
+        if not isinstance(validation, Jet):
+            if not (isinstance(validation, tuple) and len(validation) == 2):
+                raise ValueError(f"`validation` must be (X, y), a Jet or a share between 0 and 1, got {validation!r}")
+            validation = Jet(np.asarray(validation[0]), np.asarray(validation[1]))
+        if validation.n_features != jet.n_features or validation.y.shape[1:] != jet.y.shape[1:]:
+            raise ValueError(
+                f"`validation` must have {jet.n_features} inputs and outputs of shape {jet.y.shape[1:]}, as the "
+                f"training rows have, got {validation.n_features} and {validation.y.shape[1:]}"
+            )
+        return jet, validation
+
+
+def _choose(name: str, key: str, table: dict[str, Any]) -> Any:
+    if key not in table:
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, table))}, got {key!r}")
+    return table[key]

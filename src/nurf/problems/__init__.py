@@ -1,0 +1,77 @@
+"""The functions of the paper's section 5, with exact gradients and Hessians.
+
+>>> import numpy as np
+>>> from nurf import problems
+>>> problem = problems.get("checkmark", dimension=4)
+>>> problem
+Checkmark(dimension=4, native=False)
+>>> problem.jet(problem.sample(100, np.random.default_rng(0))).hessians.shape
+(100, 4, 4)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nurf.problems.base import Problem
+from nurf.problems.borehole import Borehole
+from nurf.problems.checkmark import Checkmark
+from nurf.problems.corner import Corner
+from nurf.problems.corner_peak import CornerPeak
+from nurf.problems.gaussian_bump import GaussianBump
+from nurf.problems.planar_wave import PlanarWave
+from nurf.problems.robot_arm import RobotArm
+from nurf.problems.separable import Separable
+
+__all__ = [
+    "Borehole",
+    "Checkmark",
+    "Corner",
+    "CornerPeak",
+    "GaussianBump",
+    "PlanarWave",
+    "Problem",
+    "RobotArm",
+    "Separable",
+    "get",
+    "names",
+]
+
+_PROBLEMS: dict[str, type[Problem]] = {
+    problem.name: problem
+    for problem in (
+        GaussianBump,
+        PlanarWave,
+        Checkmark,
+        Corner,
+        Separable,
+        CornerPeak,
+        RobotArm,
+        Borehole,
+    )
+}
+
+
+def names() -> list[str]:
+    """Return the names of all problems, in the order of the paper."""
+    return list(_PROBLEMS)
+
+
+def get(name: str, **parameters: Any) -> Problem:
+    """Return a problem by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of ``names()``.
+    **parameters
+        The parameters of the problem's class: ``dimension`` and ``native`` for all, ``a`` for the corner peak.
+
+    Examples
+    --------
+    >>> get("corner_peak", dimension=4, a=3.0)
+    CornerPeak(dimension=4, native=False, a=3.0)
+    """
+    if name not in _PROBLEMS:
+        raise ValueError(f"unknown problem {name!r}: expected one of {', '.join(_PROBLEMS)}")
+    return _PROBLEMS[name](**parameters)

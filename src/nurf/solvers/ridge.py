@@ -1,0 +1,171 @@
+"""Ridge regression: factor once, solve for every ``alpha``.
+
+The outer weights minimise (paper, eq. 1.4)
+
+    1 / (2 W) sum_k w_k |y_k - sum_n c_n phi_n(x_k) - p(x_k)|^2 + alpha N / 2 sum_n c_n^2,    W = sum_k w_k,
+
+so that ``(Phi^T Phi / K + alpha N) c = Phi^T y / K`` for unit weights. The tail ``p`` is not penalised: it is
+eliminated first, and comes back at the end.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.linalg import eigh
+
+from nurf.jets import Array, Jet
+from nurf.network import Features
+from nurf.solvers.normal_equations import NormalEquations
+
+
+class Ridge(ABC):
+    """A factorised ridge problem.
+
+    Attributes
+    ----------
+    eigenvalues : array of shape (m,)
+        Those of ``Phi^T W Phi / W``, or of ``Phi Phi^T``, after elimination of the tail.
+    projections : array of shape (m, k)
+        The data along the eigenvectors, such that ``sum projections^2`` is their explainable mean square.
+    unexplained : array of shape (k,)
+        The mean square of what no outer weights can explain.
+    n_neurons, n_rows, tail_rank : int
+    total_weight : float
+    """
+
+    eigenvalues: Array
+    projections: Array
+    unexplained: Array
+    n_neurons: int
+    n_rows: int
+    tail_rank: int
+    total_weight: float
+
+    @abstractmethod
+    def solve(self, alphas: Array) -> Array:
+        """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
+
+    @abstractmethod
+    def leverages(self, features: Features, jet: Jet, alphas: Array) -> Array:
+        """Return ``d prediction_k / d y_k`` on the rows that were fitted, of shape (n, A)."""
+
+    @property
+    def feature_energy(self) -> float:
+        """Mean over the neurons of the mean square of a feature (tail eliminated): the natural unit of ``alpha``."""
+        return float(self.eigenvalues.sum() / self.n_neurons)
+
+    def mean_square_residual(self, alphas: Array) -> Array:
+        """Return the weighted mean of the squared training residuals for every alpha, of shape (A, k)."""
+        kept = self._penalties(alphas) / self._shifted(alphas)
+        return np.asarray(kept**2 @ self.projections**2 + self.unexplained)
+
+    def degrees_of_freedom(self, alphas: Array) -> Array:
+        """Return the trace of the map from data to predictions, tail included, of shape (A,)."""
+        return np.asarray(self.tail_rank + np.sum(self.eigenvalues / self._shifted(alphas), axis=1))
+
+    def _penalties(self, alphas: Array) -> Array:
+        return np.asarray(alphas, float)[:, None] * self.n_neurons
+
+    def _shifted(self, alphas: Array) -> Array:
+        """Return ``eigenvalues + alpha N``, of shape (A, m)."""
+        return np.asarray(self.eigenvalues + self._penalties(alphas))
+
+
+class PrimalRidge(Ridge):
+    """Ridge regression by the eigenvectors of the Gram matrix of the features (N x N)."""
+
+    def __init__(self, equations: NormalEquations) -> None:
+        N, W = equations.n_neurons, equations.total_weight
+        gram, moments = equations.gram / W, equations.moments / W
+        self.n_neurons, self.n_rows, self.total_weight = N, equations.n_rows, W
+        self._tail_inverse, self.tail_rank = _pseudo_inverse(gram[N:, N:])
+        self._tail_moments, self._cross = moments[N:], gram[N:, :N]
+        self._elimination = self._tail_inverse @ self._cross
+        reduced = gram[:N, :N] - self._cross.T @ self._elimination
+        eigenvalues, self._vectors = eigh(reduced, driver="evd", overwrite_a=True, check_finite=False)
+        self.eigenvalues = np.maximum(eigenvalues, 0.0)
+        self._rotated = self._vectors.T @ (moments[:N] - self._elimination.T @ self._tail_moments)
+        floor = np.finfo(float).eps * max(1.0, float(self.eigenvalues.max(initial=0.0)))
+        self.projections = self._rotated / np.sqrt(np.maximum(self.eigenvalues, floor))[:, None]
+        explained = np.sum(self._tail_moments * (self._tail_inverse @ self._tail_moments), axis=0)
+        left = equations.energy / W - explained - np.sum(self.projections**2, axis=0)
+        self.unexplained = np.maximum(left, 0.0)
+
+    def solve(self, alphas: Array) -> Array:
+        """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
+        coef = self._vectors @ (self._rotated / self._shifted(alphas)[..., None])
+        tail = self._tail_inverse @ (self._tail_moments - self._cross @ coef)
+        return np.concatenate([coef, tail], axis=1)
+
+    def leverages(self, features: Features, jet: Jet, alphas: Array) -> Array:
+        """Return ``d prediction_k / d y_k`` on the rows that were fitted, of shape (n, A)."""
+        result = np.empty((len(jet), len(alphas)))
+        shares = 1 / self._shifted(alphas).T
+        for rows, design in features.design_blocks(jet.X):
+            neurons, tail = design[:, : self.n_neurons], design[:, self.n_neurons :]
+            rotated = (neurons - tail @ self._elimination) @ self._vectors
+            result[rows] = rotated**2 @ shares + np.sum(tail @ self._tail_inverse * tail, axis=1)[:, None]
+        return result * (jet.row_weights / self.total_weight)[:, None]
+
+
+class DualRidge(Ridge):
+    """Ridge regression by the eigenvectors of the kernel matrix of the rows (n x n), for more neurons than rows."""
+
+    def __init__(self, features: Features, jet: Jet) -> None:
+        N = features.n_neurons
+        weights = jet.row_weights
+        roots = np.sqrt(weights / weights.sum())[:, None]
+        design = features.design(jet.X) * roots
+        targets = jet.y.reshape(len(jet), -1) * roots
+        self.n_neurons, self.n_rows = N, int(np.count_nonzero(weights))
+        self.total_weight = float(weights.sum())
+        self._neurons, self._targets = design[:, :N], targets
+        self._tail_basis, self._tail_solve = _orthonormal(design[:, N:])
+        self.tail_rank = self._tail_basis.shape[1]
+        self._reduced = self._without_tail(self._neurons)
+        eigenvalues, self._vectors = eigh(self._reduced @ self._reduced.T, driver="evd", check_finite=False)
+        self.eigenvalues = np.maximum(eigenvalues, 0.0)
+        self.projections = self._vectors.T @ self._without_tail(targets)
+        self.unexplained = np.zeros(targets.shape[1])
+
+    def solve(self, alphas: Array) -> Array:
+        """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
+        coef = self._reduced.T @ (self._vectors @ (self.projections / self._shifted(alphas)[..., None]))
+        tail = self._tail_solve @ (self._targets - self._neurons @ coef)
+        return np.concatenate([coef, tail], axis=1)
+
+    def leverages(self, features: Features, jet: Jet, alphas: Array) -> Array:
+        """Return ``d prediction_k / d y_k`` on the rows that were fitted, of shape (n, A)."""
+        shares = (self.eigenvalues / self._shifted(alphas)).T
+        return np.asarray(self._vectors**2 @ shares + np.sum(self._tail_basis**2, axis=1)[:, None])
+
+    def _without_tail(self, columns: Array) -> Array:
+        return np.asarray(columns - self._tail_basis @ (self._tail_basis.T @ columns))
+
+
+def factor(features: Features, jet: Jet) -> Ridge:
+    """Factor the ridge problem of the features on the data, in the smaller of the two forms."""
+    if features.n_neurons > len(jet):
+        return DualRidge(features, jet)
+    return PrimalRidge(NormalEquations.from_data(features, jet))
+
+
+def _pseudo_inverse(matrix: Array) -> tuple[Array, int]:
+    """Return the pseudo-inverse and the rank of a small positive semidefinite matrix (of a tail: maybe singular)."""
+    if not len(matrix):
+        return matrix, 0
+    eigenvalues, vectors = np.linalg.eigh(matrix)
+    kept = eigenvalues > eigenvalues[-1] * len(matrix) * np.finfo(float).eps
+    return (vectors[:, kept] / eigenvalues[kept]) @ vectors[:, kept].T, int(kept.sum())
+
+
+def _orthonormal(columns: Array) -> tuple[Array, Array]:
+    """Return an orthonormal basis (n, r) of the span of ``columns`` (n, t), and their pseudo-inverse (t, n)."""
+    if not columns.shape[1]:
+        return columns, columns.T
+    left, values, right = np.linalg.svd(columns, full_matrices=False)
+    kept = values > values[0] * max(columns.shape) * np.finfo(float).eps
+    basis = left[:, kept]
+    return basis, right[kept].T @ (basis / values[kept]).T

@@ -1,0 +1,296 @@
+"""Jets: the chain rule of every change of units against differences, extreme values, and errors that explain."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nurf.jets import Jet, Scaling
+
+N, D = 12, 3
+KINDS = ["box", "ball", None]
+
+outputs = pytest.mark.parametrize("outputs", [(), (1,), (2,)], ids=str)
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+class Quadratic:
+    """``f(x) = c + g.x + x.Hx / 2`` for each output, with inputs and values of very different units."""
+
+    def __init__(self, outputs=()):
+        rng = np.random.default_rng(0)
+        self.c, self.g = rng.normal(size=outputs), rng.normal(size=(*outputs, D))
+        self.H = rng.normal(size=(*outputs, D, D))
+        self.H = self.H + np.swapaxes(self.H, -1, -2)
+        self.X = rng.normal(size=(N, D)) * [1.0, 20.0, 0.05] + [3.0, -50.0, 0.0]
+
+    def value(self, X):
+        return self.c + np.einsum("...i,ni->n...", self.g, X) + np.einsum("...ij,ni,nj->n...", self.H, X, X) / 2
+
+    def jet(self, **more):
+        gradients = self.g + np.einsum("...ij,nj->n...i", self.H, self.X)
+        hessians = np.broadcast_to(self.H, (N, *self.H.shape))
+        return Jet(self.X, self.value(self.X), gradients, hessians, **more)
+
+
+def differences(f, X, h=0.5):
+    """Partial derivatives along a new last axis, exact for quadratics."""
+    return np.stack([(f(X + e) - f(X - e)) / (2 * h) for e in h * np.eye(X.shape[1])], axis=-1)
+
+
+@outputs
+@kinds
+def test_scaled_derivatives_are_those_of_the_scaled_function(kind, outputs):
+    f = Quadratic(outputs)
+    scaling = Scaling.fit(f.jet(), kind)
+    scaled = scaling(f.jet())
+
+    def scaled_function(Z):
+        return (f.value(scaling.x_center + scaling.x_scale * Z) - scaling.y_center) / scaling.y_scale
+
+    gradients = differences(scaled_function, scaled.X)
+    hessians = differences(lambda Z: differences(scaled_function, Z), scaled.X)
+    assert_allclose(scaled.y, scaled_function(scaled.X), atol=1e-11)
+    assert_allclose(scaled.gradients, gradients, rtol=1e-9, atol=1e-9 * np.abs(gradients).max())
+    assert_allclose(scaled.hessians, hessians, rtol=1e-9, atol=1e-9 * np.abs(gradients).max())
+
+
+@outputs
+@kinds
+def test_round_trip(kind, outputs):
+    jet = Quadratic(outputs).jet()
+    scaling = Scaling.fit(jet, kind)
+    scaled = scaling(jet)
+    assert_allclose(scaled.X * scaling.x_scale + scaling.x_center, jet.X, rtol=1e-13, atol=1e-13)
+    assert_array_equal(scaled.X, scaling.inputs(jet.X))
+    assert_allclose(scaling.values_back(scaled.y), jet.y, rtol=1e-12, atol=1e-10)
+    assert_allclose(scaling.gradients_back(scaled.gradients), jet.gradients, rtol=1e-13)
+    assert_allclose(scaling.hessians_back(scaled.hessians), jet.hessians, rtol=1e-13)
+
+
+@outputs
+@kinds
+def test_values_have_mean_zero_and_variance_one(kind, outputs):
+    jet = Quadratic(outputs).jet()
+    scaled = Scaling.fit(jet, kind)(jet)
+    assert_allclose(scaled.y.mean(axis=0), np.zeros(outputs), atol=1e-12)
+    assert_allclose(scaled.y.std(axis=0), np.ones(outputs), rtol=1e-12)
+
+
+def test_where_the_points_go():
+    jet = Quadratic().jet()
+    box, ball, same = (Scaling.fit(jet, kind)(jet).X for kind in KINDS)
+    assert_allclose([box.min(axis=0), box.max(axis=0)], np.array([-np.ones(D), np.ones(D)]) / np.sqrt(D), rtol=1e-12)
+    assert_allclose(np.linalg.norm(ball, axis=1).max(), 1, rtol=1e-14)
+    assert_allclose(ball.min(axis=0) + ball.max(axis=0), 0, atol=1e-14)
+    moved = jet.X - jet.X[0]
+    assert_allclose((ball - ball[0]) * Scaling.fit(jet, "ball").x_scale[0], moved, atol=1e-12)  # distances survive
+    assert_array_equal(same, jet.X)
+
+
+@kinds
+@pytest.mark.parametrize("n_constant", [1, D])
+def test_constant_columns(kind, n_constant):
+    X = Quadratic().X.copy()
+    X[:, :n_constant] = 1e6 / 3
+    scaling = Scaling.fit(Jet(X, np.arange(N)), kind)
+    scaled = scaling.inputs(X)
+    assert np.all(scaling.x_scale > 0)
+    if kind is not None:
+        assert_array_equal(scaled[:, :n_constant], 0.0)
+        assert np.linalg.norm(scaled, axis=1).max() <= 1 + 1e-14
+
+
+@kinds
+@pytest.mark.parametrize(("x_unit", "y_unit"), [(1, 1e150), (1, 1e-150), (1e150, 1), (1e-150, 1), (1e100, 1e200)])
+def test_huge_and_tiny_units(kind, x_unit, y_unit):
+    jet = Quadratic((2,)).jet()
+    other = Jet(
+        jet.X * x_unit,
+        jet.y * y_unit,
+        jet.gradients * (y_unit / x_unit),
+        jet.hessians * (y_unit / x_unit / x_unit),
+    )
+    scaling = Scaling.fit(other, kind)
+    scaled, expected = scaling(other), Scaling.fit(jet, kind)(jet)
+    assert_allclose(scaled.y, expected.y, atol=1e-12)
+    if kind is not None:
+        assert_allclose(scaled.X, expected.X, atol=1e-13)
+        assert_allclose(scaled.gradients, expected.gradients, rtol=1e-12)
+        assert_allclose(scaled.hessians, expected.hessians, rtol=1e-12)
+    assert_allclose(scaling.gradients_back(scaled.gradients), other.gradients, rtol=1e-12)
+    assert_allclose(scaling.hessians_back(scaled.hessians), other.hessians, rtol=1e-12)
+
+
+@kinds
+def test_large_offsets(kind):
+    jet = Quadratic().jet()
+    moved = Jet(jet.X + 1e6, jet.y + 1e6, jet.gradients)
+    scaled, expected = Scaling.fit(moved, kind)(moved), Scaling.fit(jet, kind)(jet)
+    assert_allclose(scaled.y, expected.y, atol=1e-10)
+    assert_allclose(scaled.gradients, expected.gradients, rtol=1e-7)
+    assert_allclose(scaled.X, expected.X + (1e6 if kind is None else 0), atol=1e-8)
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1e6 / 3, 1e150, 1e-150])
+@pytest.mark.parametrize("n", [1, 7, 100_000])
+def test_constant_values(n, constant):
+    jet = Jet(np.linspace(0, 1, n)[:, None], np.column_stack([np.full(n, constant), np.arange(n)]))
+    scaling = Scaling.fit(jet)
+    assert_allclose(scaling.y_scale[0], abs(constant) or 1.0)
+    assert_allclose(scaling.y_center[0], constant, rtol=1e-12)
+    assert_allclose(scaling(jet).y[:, 0], 0, atol=1e-12)
+
+
+@kinds
+def test_weights_count_rows(kind):
+    times = np.arange(N) % 4 + 1
+    jet = Quadratic((2,)).jet(weights=2.5 * times)  # only ratios matter
+    repeated = jet[np.repeat(np.arange(N), times)]
+    expected = Scaling.fit(Jet(repeated.X, repeated.y), kind)
+    scaling = Scaling.fit(jet, kind)
+    for name in ("x_center", "x_scale", "y_center", "y_scale"):
+        assert_allclose(getattr(scaling, name), getattr(expected, name), rtol=1e-12)
+    assert_array_equal(scaling(jet).weights, jet.weights)
+    assert_array_equal(jet.row_weights, jet.weights)
+    assert_array_equal(Quadratic().jet().row_weights, np.ones(N))
+
+
+@pytest.mark.parametrize(
+    ("kind", "x", "y"), [("box", 1e4, 0.0), ("ball", 1e4, 0.0), (None, 0.0, 1e6), (None, 0.0, 1e200)]
+)
+def test_rows_of_weight_zero_do_not_count(kind, x, y):
+    jet = Quadratic().jet()
+    longer = Jet([*jet.X, [x] * D], [*jet.y, y], weights=[1.0] * N + [0.0])
+    scaling, expected = Scaling.fit(longer, kind), Scaling.fit(jet, kind)
+    for name in ("x_center", "x_scale", "y_center", "y_scale"):
+        assert_allclose(getattr(scaling, name), getattr(expected, name), rtol=1e-12)
+
+
+def test_weights_that_are_all_zero_are_refused():
+    with pytest.raises(ValueError, match="weights"):
+        Scaling.fit(Quadratic().jet(weights=np.zeros(N)))
+
+
+def test_an_unknown_scaling_is_refused():
+    with pytest.raises(ValueError, match="'box', 'ball' or None, got 'cube'"):
+        Scaling.fit(Quadratic().jet(), "cube")
+
+
+@outputs
+def test_directions(outputs):
+    jet = Quadratic(outputs).jet()
+    k = outputs[0] if outputs else 1
+    first, second = jet.directions(1), jet.directions(2)
+    gradients, hessians = jet.gradients.reshape(N, k, D), jet.hessians.reshape(N, k, D, D)
+    assert first.shape == (N, k, D)
+    assert second.shape == (N, k * D, D)
+    squares = np.einsum("nkij,nklj->nil", hessians, hessians)
+    assert_allclose(np.einsum("nmi,nmj->nij", first, first), np.einsum("nki,nkj->nij", gradients, gradients))
+    assert_allclose(np.einsum("nmi,nmj->nij", second, second), squares)
+
+
+def test_directions_that_are_not_fully_known_are_zero():
+    jet = Quadratic((2,)).jet()
+    gradients, hessians = jet.gradients.copy(), jet.hessians.copy()
+    gradients[3, 1, 0] = hessians[4, 0, 2, 1] = np.nan
+    unknown = Jet(jet.X, jet.y, gradients, hessians)
+    for order, row in ((1, (3, 1)), (2, (4, 2))):
+        expected = jet.directions(order).copy()
+        expected[row] = 0.0
+        assert_array_equal(unknown.directions(order), expected)
+    assert np.isnan(unknown.gradients[3, 1, 0])  # the jet itself still says what is not known
+
+
+def test_what_is_known():
+    X, y, nothing = np.ones((2, 1)), np.ones(2), np.full((2, 1), np.nan)
+    assert Jet(X, y).known == set()
+    assert Jet(X, y, gradients=nothing).known == set()
+    assert Jet(X, y, gradients=[[np.nan], [1.0]]).known == {"gradients"}
+    assert Jet(X, y, np.ones((2, 1)), np.ones((2, 1, 1))).known == {"gradients", "hessians"}
+
+
+def test_lists_and_integers_become_doubles():
+    jet = Jet([[1], [2]], [3, 4], gradients=[[5], [6]], hessians=[[[7]], [[8]]], weights=[1, 2])
+    for name in ("X", "y", "gradients", "hessians", "weights"):
+        assert getattr(jet, name).dtype == np.float64
+    assert (len(jet), jet.n_samples, jet.n_features) == (2, 2, 1)
+
+
+@pytest.mark.parametrize("rows", [slice(2, 5), [3, 3, 0], np.arange(N) % 2 == 0], ids=["slice", "list", "mask"])
+def test_indexing(rows):
+    jet = Quadratic((2,)).jet(weights=np.arange(N))
+    for name in ("X", "y", "gradients", "hessians", "weights"):
+        assert_array_equal(getattr(jet[rows], name), getattr(jet, name)[rows])
+    bare = Jet(jet.X, jet.y)[rows]
+    assert (bare.gradients, bare.hessians, bare.weights) == (None, None, None)
+
+
+def test_subtraction():
+    jet = Quadratic((2,)).jet(weights=np.arange(N))
+    third = Jet(jet.X, jet.y / 3, jet.gradients / 3)
+    residual = jet - third
+    assert_allclose(residual.y, jet.y * 2 / 3)
+    assert_allclose(residual.gradients, jet.gradients * 2 / 3)
+    assert residual.hessians is None
+    assert_array_equal(residual.X, jet.X)
+    assert_array_equal(residual.weights, jet.weights)
+    unknown = Jet(jet.X, jet.y, jet.gradients * np.nan)
+    assert (jet - unknown).known == set()
+
+
+def test_subtraction_of_another_number_of_outputs_is_refused():
+    X, y = np.ones((4, 2)), np.arange(4.0)
+    with pytest.raises(ValueError, match=r"\(4, 1\)"):
+        Jet(X, y) - Jet(X, y[:, None])
+
+
+def with_entry(shape, entry):
+    array = np.ones(shape)
+    array.flat[-1] = entry
+    return array
+
+
+GOOD = {"X": np.ones((6, 2)), "y": np.ones(6)}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"X": np.ones(6)}, ["`X`", "(n, d)", "(6,)"]),
+        ({"X": with_entry((6, 2), np.nan)}, ["`X`", "finite", "nan", "(5, 1)"]),
+        ({"X": with_entry((6, 2), -np.inf)}, ["`X`", "finite", "-inf", "(5, 1)"]),
+        ({"y": np.ones(5)}, ["`y`", "(n,) or (n, k)", "n = 6", "(5,)"]),
+        ({"y": np.ones((6, 1, 1))}, ["`y`", "(n,) or (n, k)", "(6, 1, 1)"]),
+        ({"y": 1.0}, ["`y`", "(n,) or (n, k)", "()"]),
+        ({"y": with_entry(6, np.nan)}, ["`y`", "finite", "nan", "(5,)"]),
+        ({"gradients": np.ones((2, 6))}, ["`gradients`", "(n, d) = (6, 2)", "(2, 6): transpose it?"]),
+        ({"gradients": np.ones((6, 3))}, ["`gradients`", "(n, d) = (6, 2)", "(6, 3)"]),
+        ({"gradients": np.ones((12,))}, ["`gradients`", "(n, d) = (6, 2)", "(12,)"]),
+        ({"gradients": np.ones((6, 1, 2))}, ["`gradients`", "(n, d) = (6, 2)", "(6, 1, 2)"]),
+        ({"gradients": with_entry((6, 2), np.inf)}, ["`gradients`", "finite, or NaN", "inf", "(5, 1)"]),
+        ({"gradients": with_entry((6, 2), -np.inf)}, ["`gradients`", "finite, or NaN", "-inf", "(5, 1)"]),
+        ({"hessians": np.ones((2, 2, 6))}, ["`hessians`", "(n, d, d) = (6, 2, 2)", "(2, 2, 6): transpose it?"]),
+        ({"hessians": np.ones((6, 2))}, ["`hessians`", "(n, d, d) = (6, 2, 2)", "(6, 2)"]),
+        ({"hessians": with_entry((6, 2, 2), np.inf)}, ["`hessians`", "finite, or NaN", "inf", "(5, 1, 1)"]),
+        (
+            {"y": np.ones((6, 3)), "gradients": np.ones((6, 2, 3))},
+            ["`gradients`", "(n, k, d) = (6, 3, 2)", "(6, 2, 3): transpose it?"],
+        ),
+        ({"y": np.ones((6, 3)), "gradients": np.ones((6, 2))}, ["`gradients`", "(n, k, d) = (6, 3, 2)", "(6, 2)"]),
+        (
+            {"y": np.ones((6, 3)), "hessians": np.ones((6, 2, 2))},
+            ["`hessians`", "(n, k, d, d) = (6, 3, 2, 2)", "(6, 2, 2)"],
+        ),
+        ({"weights": np.ones(5)}, ["`weights`", "6 numbers >= 0", "(5,)"]),
+        ({"weights": with_entry(6, -0.5)}, ["`weights`", "6 numbers >= 0", "-0.5"]),
+        ({"weights": with_entry(6, np.nan)}, ["`weights`", "finite", "nan", "(5,)"]),
+    ],
+    ids=lambda value: "" if isinstance(value, dict) else " ".join(value),
+)
+def test_errors_say_what_was_expected_and_what_came(wrong, words):
+    with pytest.raises(ValueError, match="must") as error:
+        Jet(**{**GOOD, **wrong})
+    message = str(error.value)
+    for word in words:
+        assert word in message
+    assert ("transpose" in message) == ("transpose" in words[-1])

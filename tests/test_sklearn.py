@@ -1,0 +1,10 @@
+"""scikit-learn's own checks of its contract."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from nurf import RandomFeatureMap, RandomFeatureRegressor
+
+
+@parametrize_with_checks([RandomFeatureRegressor(), RandomFeatureMap()])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
