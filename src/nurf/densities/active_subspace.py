@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nurf.densities.angular import in_range, log_angular_density, principal_axes
+from nurf.densities.angular import in_range, log_sphere_area, principal_axes
 from nurf.densities.base import DerivativeDensity, Law
 from nurf.densities.uniform import log_uniform_offsets, with_uniform_offsets
 from nurf.hyperplanes import Domain, Hyperplanes
@@ -27,7 +27,7 @@ class ActiveSubspace(DerivativeDensity):
         return ActiveSubspaceLaw(domain, scales, axes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ActiveSubspaceLaw(Law):
     """The law of ``ActiveSubspace``: ``C = axes^T diag(scales)^2 axes`` with ``axes`` of shape (r, d)."""
 
@@ -43,5 +43,8 @@ class ActiveSubspaceLaw(Law):
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
         """Return the logarithm of eq. 4.7 times the uniform density of the offset; minus infinity off the range."""
         coordinates, inside = in_range(hyperplanes.normals, self.axes)
-        (angular,) = log_angular_density(np.diag(self.scales**2)[None], coordinates)
+        lengths = np.linalg.norm(coordinates / self.scales, axis=1)  # sqrt(a^T C^+ a), zero only off the range
+        lengths = np.maximum(lengths, np.finfo(float).tiny)
+        r = len(self.scales)
+        angular = -log_sphere_area(r) - np.log(self.scales).sum() - r * np.log(lengths)
         return np.where(inside, angular + log_uniform_offsets(hyperplanes, self.domain), -np.inf)

@@ -49,11 +49,12 @@ class Density(ABC):
         domain : Domain, default Ball(1)
             The set that the hyperplanes of a law without data of their own must meet.
         """
+        jet = jet.counted()
         missing = sorted(self.needs - jet.known)
         if missing:
             given = ", ".join(sorted(jet.known)) or "no derivatives"
             raise ValueError(f"{self!r} needs {' and '.join(missing)}, got {given}")
-        return self._prepare(jet.counted(), Ball() if domain is None else domain)
+        return self._prepare(jet, Ball() if domain is None else domain)
 
     @abstractmethod
     def _prepare(self, jet: Jet, domain: Domain) -> Law: ...

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
+from scipy.spatial.distance import cdist
 
 from nurf._blocks import row_blocks
 from nurf.densities.angular import principal_axes
@@ -14,8 +13,6 @@ from nurf.densities.base import DerivativeDensity, Law
 from nurf.densities.mixture import MixtureLaw
 from nurf.hyperplanes import Domain
 from nurf.jets import Array, Index, Jet
-
-F = TypeVar("F", np.float32, np.float64)
 
 
 @dataclass(frozen=True)
@@ -89,37 +86,23 @@ class NonlocalLaw(MixtureLaw):
 
 def neighbourhood_weights(X: Array, Y: Array, bandwidth: float) -> Array:
     """Return ``w^2 = exp(-|x - y| / bandwidth)``, of shape (n, m)."""
-    left, right = _distance_factors(X)[0], _distance_factors(Y)[1]
-    return _decay(left @ right.T, bandwidth)
+    return np.asarray(np.exp(cdist(X, Y) / -bandwidth))
 
 
 def neighbourhood_totals(X: Array, masses: Array, bandwidth: float) -> Array:
     """Return ``sum_k' exp(-|x_k - x_k'| / bandwidth) m_k'`` for all points, by pairs of blocks, each pair once.
 
-    Distances are exact; the exponential is taken in single precision (relative error below 1e-5), for speed.
+    The exponential is taken in single precision (relative error below 1e-5), for speed.
     """
-    left, right = _distance_factors(X)
-    light = masses.astype(np.float32)
+    unit = masses.max()
+    light = (masses / unit).astype(np.float32)
     totals = np.zeros(len(X))
     blocks = list(row_blocks(len(X), 512, elements=512 * 512))
     for number, rows in enumerate(blocks):
         for columns in blocks[number:]:
-            weights = _decay((left[rows] @ right[columns].T).astype(np.float32), bandwidth)
+            weights = (cdist(X[rows], X[columns]) / -bandwidth).astype(np.float32)
+            np.exp(weights, out=weights)
             totals[rows] += weights @ light[columns]
             if columns is not rows:
                 totals[columns] += light[rows] @ weights
-    return totals
-
-
-def _distance_factors(X: Array) -> tuple[Array, Array]:
-    """Return matrices ``L, R`` with ``(L R^T)_{kk'} = |x_k - x_k'|^2``."""
-    squares, ones = np.sum(X**2, axis=1), np.ones(len(X))
-    return np.column_stack([-2 * X, squares, ones]), np.column_stack([X, ones, squares])
-
-
-def _decay(squares: npt.NDArray[F], bandwidth: float) -> npt.NDArray[F]:
-    """Turn squared distances into ``exp(-distance / bandwidth)``, in place."""
-    np.maximum(squares, 0, out=squares)
-    np.sqrt(squares, out=squares)
-    squares *= -1 / bandwidth
-    return np.exp(squares, out=squares)
+    return np.asarray(totals * unit)

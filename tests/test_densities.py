@@ -1,0 +1,420 @@
+"""Laws on hyperplanes against the paper's formulas written out densely, quadrature, and direct simulation."""
+
+import itertools
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.spatial.distance import cdist
+from scipy.special import gamma
+
+from cases import DENSITIES
+from nurf.densities import ActiveSubspace, Local, Nonlocal, Uniform
+from nurf.densities.nonlocal_ import neighbourhood_totals, neighbourhood_weights
+from nurf.hyperplanes import Ball, Box, Hyperplanes
+from nurf.jets import Jet
+
+LEVEL = 1e-5  # a right law fails one statistical test in 100 000
+DERIVATIVE = [density for density in DENSITIES if density.needs]
+MIXTURES = [density for density in DENSITIES if isinstance(density, Local | Nonlocal)]
+rng_of = np.random.default_rng
+
+
+def make_jet(d=3, rank=None, outputs=(), K=7, seed=0):
+    """Random points in the unit ball and derivatives of uneven size in the span of ``basis[:rank]``."""
+    rng, r = rng_of(seed), rank or d
+    basis = np.linalg.qr(rng.standard_normal((d, d)))[0].T
+    X = rng.standard_normal((K, d))
+    X *= (rng.random((K, 1)) ** (1 / d)) / np.linalg.norm(X, axis=1, keepdims=True)
+    size = np.exp(rng.standard_normal(K)).reshape(K, *[1] * len(outputs))
+    gradients = rng.standard_normal((K, *outputs, r)) @ basis[:r] * size[..., None]
+    vectors = np.linalg.qr(rng.standard_normal((K, *outputs, r, r)))[0]
+    values = rng.uniform(1, 3, (K, *outputs, r)) * rng.choice([-1, 1], (K, *outputs, r))
+    hessians = basis[:r].T @ (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2) @ basis[:r]
+    return Jet(X, np.zeros((K, *outputs)), gradients, hessians * size[..., None, None]), basis[:r]
+
+
+# --- The paper, written out
+def columns(jet, order):
+    """``g_k`` or ``H_k`` of all outputs side by side, of shape (K, d, m): ``g~_k = sum_k' w_kk' F_k' xi_k'``."""
+    derivatives = jet.gradients if order == 1 else jet.hessians
+    return np.swapaxes(derivatives.reshape(jet.n_samples, -1, jet.n_features), 1, 2)
+
+
+def neighbours(density, jet):
+    """The matrix ``W`` of section 4.3 and the spread of the offsets."""
+    if isinstance(density, Nonlocal):
+        return np.exp(-cdist(jet.X, jet.X) / (2 * density.bandwidth)), density.bandwidth
+    if isinstance(density, Local):
+        return np.eye(len(jet)), density.jitter
+    return np.ones((len(jet), len(jet))), None
+
+
+def covariances(density, jet):
+    G = columns(jet, density.order)
+    return np.einsum("kl,lim,ljm->kij", neighbours(density, jet)[0] ** 2, G, G)
+
+
+def angular(a, C):
+    """Eq. 4.7 with the pseudo-inverse, the pseudo-determinant and the rank."""
+    values = np.linalg.eigvalsh(C)
+    values = values[values > 1e-10 * values[-1]]
+    r, inverse = len(values), np.linalg.pinv(C, rcond=1e-10, hermitian=True)
+    area = 2 * np.pi ** (r / 2) / gamma(r / 2)
+    return np.sqrt(1 / np.prod(values) / np.sum(a @ inverse * a, axis=1) ** r) / area
+
+
+def paper_density(density, jet, planes, domain):
+    a, b = planes.normals, planes.offsets
+    C = covariances(density, jet) if density.needs else [np.eye(jet.n_features)]
+    if isinstance(density, Uniform | ActiveSubspace):
+        if isinstance(domain, Ball):
+            low, high = -domain.radius, domain.radius
+        else:
+            corners = np.array(list(itertools.product(*zip(domain.lower, domain.upper, strict=True))))
+            low, high = (-a @ corners.T).min(axis=1), (-a @ corners.T).max(axis=1)
+        return angular(a, C[0]) * ((low <= b) & (b <= high)) / (high - low)
+    masses, spread = np.sqrt(np.trace(C, axis1=1, axis2=2)), neighbours(density, jet)[1]
+    offsets = [stats.norm.pdf(a @ x + b, scale=spread) for x in jet.X]
+    return sum(m * o * angular(a, Ck) for m, o, Ck in zip(masses, offsets, C, strict=True)) / masses.sum()
+
+
+def paper_samples(density, jet, n, rng):
+    """Draw by the definition ``g~_k = sum_k' w_kk' F_k' xi_k'``, a K-fold sum for each hyperplane."""
+    (W, spread), G = neighbours(density, jet), columns(jet, density.order)
+    masses = np.sqrt(W**2 @ np.sum(G**2, axis=(1, 2)))
+    k = rng.choice(len(jet), n, p=masses / masses.sum())
+    g = np.einsum("nk,kim,nkm->ni", W[k], G, rng.standard_normal((n, len(jet), G.shape[2])), optimize=True)
+    a = g / np.linalg.norm(g, axis=1, keepdims=True)
+    b = rng.uniform(-1, 1, n) if spread is None else -np.sum(a * jet.X[k], axis=1) + spread * rng.standard_normal(n)
+    return Hyperplanes(a, b)
+
+
+def has_density(density, jet):
+    if not isinstance(density, Local):
+        return True
+    F = columns(jet, density.order)
+    ranks = np.linalg.matrix_rank(F)
+    return density.jitter > 0 and np.all(ranks[ranks > 0] == np.linalg.matrix_rank(np.hstack([*F])))
+
+
+# --- Statistics
+def sphere(d):
+    """Quadrature nodes and weights on the unit sphere, none of them on a border of the cells of ``histogram``."""
+    if d == 1:
+        return np.array([[-1.0], [1.0]]), np.ones(2)
+    n = {2: 240, 3: 48}[d]
+    angle = (np.arange(n) + 0.5) * 2 * np.pi / n
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    if d == 2:
+        return circle, np.full(n, 2 * np.pi / n)
+    x, w = np.polynomial.legendre.leggauss(12)
+    z = np.repeat(np.concatenate([x - 1, x + 1]) / 2, n)
+    nodes = np.column_stack([np.tile(circle, (24, 1)) * np.sqrt(1 - z**2)[:, None], z])
+    return nodes, np.repeat(np.tile(w / 2, 2), n) * 2 * np.pi / n
+
+
+def grid(basis):
+    """All hyperplanes with normals in the span of ``basis`` and offsets in (-3, 3), and the volume of each."""
+    step = {1: 0.0005, 2: 0.01, 3: 0.04}[len(basis)]
+    (a, area), b = sphere(len(basis)), np.arange(-3 + step / 2, 3, step)
+    return Hyperplanes(np.repeat(a @ basis, len(b), axis=0), np.tile(b, len(a))), np.repeat(area * step, len(b))
+
+
+def histogram(planes, basis, weights=None):
+    """Sum over cells: twelfths of the circle or signs of the coordinates, times ranges of the offset."""
+    a = planes.normals @ basis.T
+    sector = (a > 0) @ 2 ** np.arange(len(basis))
+    if len(basis) == 2:
+        sector = np.floor(np.arctan2(a[:, 1], a[:, 0]) * 6 / np.pi).astype(int) + 6
+    cells = sector * 20 + np.digitize(planes.offsets, np.linspace(-1.8, 1.8, 19))
+    return np.bincount(cells, weights, minlength=240)
+
+
+def assert_frequencies(counts, probabilities):
+    expected = counts.sum() * np.asarray(probabilities)
+    rare = expected < 8
+    assert stats.poisson.sf(counts[rare].sum() - 1, expected[rare].sum()) > LEVEL
+    statistic = np.sum((counts - expected)[~rare] ** 2 / expected[~rare])
+    assert stats.chi2.sf(statistic, max(1, np.sum(~rare) - 1)) > LEVEL
+
+
+def assert_same_samples(left, right, basis):
+    table = np.array([histogram(left, basis), histogram(right, basis)])
+    assert stats.chi2_contingency(table[:, table.sum(axis=0) >= 20]).pvalue > LEVEL
+
+
+def assert_same_law(density, left, right):
+    """Compare the laws that ``density`` makes of two jets, in whatever way the law can be looked at."""
+    laws = density.prepare(left), density.prepare(right)
+    if has_density(density, left):
+        planes = Uniform().prepare(left).sample(200, rng_of(5))
+        np.testing.assert_allclose(*(law.log_density(planes) for law in laws), rtol=1e-5, atol=1e-5)
+    if density in MIXTURES:
+        np.testing.assert_allclose(*map(point_moments, laws), rtol=1e-5, atol=1e-5)
+
+
+def point_moments(law):
+    """Moments of the selected point and of its direction; they do not change when a point is split in two."""
+    C = law.axes.T @ law.covariances(np.arange(len(law.points))) @ law.axes
+    trace = np.trace(C, axis1=1, axis2=2)
+    C = C / np.where(trace > 0, trace, 1)[:, None, None]
+    features = np.concatenate([law.points, law.points**2, C.reshape(len(C), -1)], axis=1)
+    return law.masses @ features / law.masses.sum()
+
+
+# --- Densities and samples
+SHAPES = [(1, 1, ()), (2, 2, ()), (3, 3, ()), (3, 2, ()), (3, 1, ()), (2, 2, (2,))]
+DOMAINS = [Ball(1.4), Box([-0.9, -0.3, -0.5], [0.4, 1.1, 0.2])]
+SMOOTH = [
+    pytest.param(density, *shape, domain, id=f"{density}-{shape}-{type(domain).__name__}")
+    for density, shape, domain in itertools.product(DENSITIES, SHAPES, DOMAINS)
+    if has_density(density, make_jet(*shape)[0])
+    and (density.needs or shape[0] == shape[1])  # the uniform law fills the whole sphere
+    and (density not in MIXTURES or domain is DOMAINS[0])  # mixtures follow the points, not the domain
+]
+
+
+@pytest.mark.parametrize(("density", "d", "rank", "outputs", "domain"), SMOOTH)
+def test_density_is_the_papers_integrates_to_one_and_is_that_of_the_samples(density, d, rank, outputs, domain):
+    jet, basis = make_jet(d, rank, outputs)
+    domain = domain if isinstance(domain, Ball) else Box(domain.lower[:d], domain.upper[:d])
+    law = density.prepare(jet, domain)
+    planes, volume = grid(basis)
+    log_density, expected = law.log_density(planes), paper_density(density, jet, planes, domain)
+    np.testing.assert_allclose(np.exp(log_density), expected, rtol=2e-5, atol=1e-12)
+    assert np.sum(np.exp(log_density) * volume) == pytest.approx(1, abs=1e-3)
+
+    n, mass = 40_000, expected * volume
+    samples = law.sample(n, rng_of(1))
+    assert_frequencies(histogram(samples, basis), histogram(planes, basis, mass))
+    drawn, nodes = (np.column_stack([p.normals, p.offsets]) for p in (samples, planes))
+    deviation = np.sqrt((drawn**2).T @ drawn**2) / n
+    assert np.all(np.abs(drawn.T @ drawn / n - (nodes.T * mass) @ nodes) < 5 * deviation + 1e-3)
+
+
+@pytest.mark.parametrize("outputs", [(), (2,)], ids=["one output", "two outputs"])
+@pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
+def test_samples_follow_the_papers_definition(density, outputs):
+    jet, basis = make_jet(3, 3, outputs, seed=1)
+    samples = density.prepare(jet).sample(40_000, rng_of(2))
+    assert_same_samples(samples, paper_samples(density, jet, 40_000, rng_of(3)), basis)
+
+
+@pytest.mark.parametrize("density", DENSITIES, ids=repr)
+@pytest.mark.parametrize(
+    "jet",
+    [make_jet(3)[0], make_jet(1)[0], make_jet(4, K=1)[0], make_jet(2, outputs=(3,))[0], make_jet(2)[0][[0, 0, 1, 1]]],
+    ids=["3d", "1d", "single point", "three outputs", "twice the same points"],
+)
+def test_samples_are_reproducible_and_have_unit_normals(density, jet):
+    for n in (0, 1, 57):
+        first, again = (density.prepare(jet).sample(n, rng_of(7)) for _ in range(2))
+        assert first.normals.shape == (n, jet.n_features)
+        np.testing.assert_allclose(np.linalg.norm(first.normals, axis=1), 1, rtol=1e-12)
+        np.testing.assert_array_equal(first.normals, again.normals)
+        np.testing.assert_array_equal(first.offsets, again.offsets)
+
+
+def test_nearly_constant_directions_keep_their_density():
+    jet = Jet([[0.0, 0.0], [0.1, 0.0]], [0.0, 0.0], gradients=[[1.0, 0.0], [0.0, 1e-10]])
+    angle = 1e-10 * np.array([0.0, 1.0, 5.0])
+    planes = Hyperplanes(np.column_stack([np.cos(angle), np.sin(angle)]), np.zeros(3))
+    expected = 1e10 / (2 * np.pi * (1 + (angle * 1e10) ** 2)) / 2
+    np.testing.assert_allclose(ActiveSubspace().prepare(jet).log_density(planes), np.log(expected), rtol=1e-9)
+
+
+# --- The support condition of section 4.2
+@pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
+def test_no_neuron_along_a_direction_in_which_the_function_is_constant(density):
+    jet, basis = make_jet(5, 3, K=50)
+    jet = replace(jet, X=jet.X + 5)
+    law = density.prepare(jet, Ball(10.0))
+    planes = law.sample(2000, rng_of(1))
+    np.testing.assert_allclose(planes.normals @ basis.T @ basis, planes.normals, atol=1e-7)
+    if density in MIXTURES:
+        distance = np.abs(planes.signed_distance(jet.X)).min(axis=0)
+        assert distance.max() <= 5 * law.spread + 1e-12
+    if has_density(density, jet):
+        outside = np.linalg.svd(basis)[2][3]
+        tilted = Hyperplanes.through(np.full_like(planes.normals, 5.0), planes.normals + 0.01 * outside)
+        assert np.all(law.log_density(tilted) == -np.inf)
+        assert np.all(np.isfinite(law.log_density(planes)))
+
+
+# --- Local
+@pytest.mark.parametrize("order", [1, 2])
+def test_local_picks_points_by_the_size_of_their_derivative_and_passes_through_them(order):
+    jet, _ = make_jet(3, K=9)
+    for derivatives in (jet.gradients, jet.hessians):
+        derivatives[[0, 4, 8]] = 0
+    planes = Local(order).prepare(jet).sample(20_000, rng_of(1))
+    through = np.abs(planes.signed_distance(jet.X)) < 1e-12
+    np.testing.assert_array_equal(through.sum(axis=0), 1)
+    point = through.argmax(axis=0)
+    size = np.sqrt(np.sum(columns(jet, order) ** 2, axis=(1, 2)))
+    sign = planes.normals[:, 0] > 0 if order == 2 else np.sum(planes.normals * jet.gradients[point], axis=1) > 0
+    assert_frequencies(np.bincount(point * 2 + sign, minlength=18), np.repeat(size / size.sum() / 2, 2))
+    if order == 1:
+        units = jet.gradients[point] / size[point, None]
+        np.testing.assert_allclose(planes.normals, np.where(sign, 1, -1)[:, None] * units, atol=1e-14)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("density", [Local(jitter=0.2), Nonlocal(bandwidth=0.3)], ids=repr)
+def test_offsets_spread_around_the_point_with_the_stated_deviation(density, order):
+    jet, _ = make_jet(2, K=1)
+    law = replace(density, order=order).prepare(jet)
+    distance = law.sample(20_000, rng_of(1)).signed_distance(jet.X)[0]
+    assert stats.kstest(distance, stats.norm(scale=0.2 if isinstance(density, Local) else 0.3).cdf).pvalue > LEVEL
+
+
+def test_local_says_when_it_has_no_density():
+    jet, _ = make_jet(2)
+    flat = replace(jet, hessians=np.where(np.arange(7)[:, None, None] == 3, [[1.0, 0.0], [0.0, 0.0]], jet.hessians))
+    planes = Hyperplanes([[1.0, 0.0]], [0.0])
+    for density, data in [(Local(), jet), (Local(2), jet), (Local(jitter=0.1), jet), (Local(2, jitter=0.1), flat)]:
+        with pytest.raises(ValueError, match="no density"):
+            density.prepare(data).log_density(planes)
+
+
+# --- Nonlocal
+def test_nonlocal_points_without_derivative_borrow_from_their_neighbours():
+    X, g, bandwidth = np.arange(-4.0, 5.0)[:, None], np.array([1, 0, 0, 3, 0, 0, 0, 0, 2.0]), 1 / 8
+    planes = Nonlocal(bandwidth=bandwidth).prepare(Jet(X, g, gradients=g[:, None])).sample(100_000, rng_of(1))
+    point = np.clip(np.rint(-planes.offsets * planes.normals[:, 0]).astype(int) + 4, 0, 8)
+    masses = [np.sqrt(sum(np.exp(-abs(i - j) / bandwidth) * g[j] ** 2 for j in range(9))) for i in range(9)]
+    assert_frequencies(np.bincount(point, minlength=9), masses / np.sum(masses))
+
+
+@pytest.mark.parametrize(("order", "outputs"), [(1, (2,)), (2, ())])
+def test_nonlocal_masses_and_covariances_of_many_points(order, outputs):
+    density, (jet, _) = Nonlocal(order, bandwidth=0.1), make_jet(3, 2, outputs, K=1300)
+    law, C = density.prepare(jet), covariances(density, jet)
+    actual = law.axes.T @ law.covariances(np.arange(1300)) @ law.axes
+    unit = np.trace(actual[0]) / np.trace(C[0])
+    np.testing.assert_allclose(actual, C * unit, rtol=1e-5, atol=1e-6 * np.trace(actual[0]))
+    masses = np.sqrt(np.trace(C, axis1=1, axis2=2))
+    np.testing.assert_allclose(law.masses / law.masses.sum(), masses / masses.sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("bandwidth", [1e-9, 1e-4, 0.02, 0.3, 1e6])
+@pytest.mark.parametrize("d", [1, 8])
+def test_neighbourhood_totals_against_double_precision(d, bandwidth):
+    jet, _ = make_jet(d, K=1300)
+    masses = rng_of(1).random(1300)
+    expected = np.exp(-cdist(jet.X, jet.X) / bandwidth)
+    np.testing.assert_allclose(neighbourhood_totals(jet.X, masses, bandwidth), expected @ masses, rtol=1e-5)
+    few = neighbourhood_weights(jet.X[:20], jet.X[:30], bandwidth)
+    np.testing.assert_allclose(few, expected[:20, :30], rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("bandwidth", [1e-10, 1e-3])
+@pytest.mark.parametrize("d", [1, 2, 30])
+def test_small_bandwidth_gives_local_sampling(d, bandwidth):
+    jet, _ = make_jet(d, K=1300 if d == 30 else 7, seed=4)
+    law, size = Nonlocal(bandwidth=bandwidth).prepare(jet), np.linalg.norm(jet.gradients, axis=1)
+    np.testing.assert_allclose(law.masses / law.masses.sum(), size / size.sum(), rtol=2e-5)
+    planes = law.sample(3000, rng_of(1))
+    near = np.abs(planes.signed_distance(jet.X)) < 6 * bandwidth
+    parallel = np.abs(jet.gradients @ planes.normals.T) > size[:, None] * (1 - 1e-6)
+    assert np.all(np.any(near & parallel, axis=0))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_large_bandwidth_gives_the_directions_of_the_active_subspace(order):
+    jet, basis = make_jet(3)
+    planes = Nonlocal(order, bandwidth=1e6).prepare(jet).sample(40_000, rng_of(1))
+    around = replace(planes, offsets=rng_of(2).uniform(-1, 1, 40_000))
+    assert_same_samples(around, ActiveSubspace(order).prepare(jet).sample(40_000, rng_of(3)), basis)
+
+
+def test_nonlocal_takes_twice_the_width_unless_it_has_a_bandwidth():
+    assert Nonlocal(2).at_width(0.1) == Nonlocal(2, bandwidth=0.2)
+    assert Nonlocal(bandwidth=0.3).at_width(0.1) == Nonlocal(bandwidth=0.3)
+    with pytest.raises(ValueError, match="`bandwidth` must be a number > 0"):
+        Nonlocal().at_width(0.0).prepare(make_jet()[0])
+
+
+def test_nonlocal_never_holds_all_pairs_of_points():
+    jet, _ = make_jet(8, K=20_000)
+    tracemalloc.start()
+    try:
+        law = Nonlocal(bandwidth=0.1).prepare(jet)
+        law.sample(1000, rng_of(1))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 200e6  # all pairs are 1.6 GB in single precision
+    few = np.exp(-cdist(jet.X[::4999], jet.X) / 0.1) @ np.sum(jet.gradients**2, axis=1)
+    np.testing.assert_allclose(law.masses[::4999] / law.masses[0], np.sqrt(few / few[0]), rtol=1e-5)
+
+
+# --- What the data may look like
+@pytest.mark.parametrize("unit", [1.0, 1e-50, 1e50])
+@pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
+def test_a_weight_is_a_number_of_repetitions_in_any_unit(density, unit):
+    jet, _ = make_jet(2, outputs=(2,))
+    repetitions = np.array([2, 0, 1, 3, 0, 1, 1])
+    repeated = jet[np.repeat(np.arange(7), repetitions)]
+    for derivatives in (jet.gradients, jet.hessians):
+        derivatives[1], derivatives[4] = 1e300, np.nan  # rows of weight zero do not count
+    assert_same_law(density, repeated, replace(jet, weights=repetitions * unit))
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e150])
+@pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
+def test_laws_do_not_depend_on_the_scale_of_the_function(density, factor):
+    jet, _ = make_jet(2)
+    scaled = replace(jet, gradients=jet.gradients * factor, hessians=jet.hessians * factor)
+    assert_same_law(density, jet, scaled)
+
+
+@pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
+def test_rows_that_are_not_fully_known_say_nothing(density):
+    jet, _ = make_jet(2, outputs=(2,))
+    unknown, nothing = (replace(jet, gradients=jet.gradients.copy(), hessians=jet.hessians.copy()) for _ in range(2))
+    for part, value in ((unknown, np.nan), (nothing, 0.0)):
+        part.gradients[3, 0] = part.hessians[3, 1, 0] = value
+        part.gradients[5] = part.hessians[5] = value
+    unknown.gradients[3, 0, 1] = unknown.hessians[3, 1, 0, 0] = 1.0  # half a row is no row
+    assert_same_law(density, nothing, unknown)
+
+
+@pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
+def test_data_that_cannot_make_a_law(density):
+    jet, _ = make_jet(2)
+    kind = "gradients" if density.order == 1 else "hessians"
+    nan, zero = (replace(jet, **{kind: np.full_like(getattr(jet, kind), value)}) for value in (np.nan, 0.0))
+    for data in (nan, replace(jet, **{kind: None})):
+        with pytest.raises(ValueError, match=f"needs {kind}, got"):
+            density.prepare(data)
+    with pytest.raises(ValueError, match=f"all known {kind} are zero"):
+        density.prepare(zero)
+    assert len(Uniform().prepare(Jet(jet.X, jet.y)).sample(3, rng_of(0))) == 3
+
+
+@pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
+def test_rows_of_weight_zero_make_no_law(density):
+    jet, _ = make_jet(2)
+    for derivatives in (jet.gradients, jet.hessians):
+        derivatives[1:] = np.nan
+    assert len(density.prepare(jet).sample(5, rng_of(0))) == 5
+    with pytest.raises(ValueError, match=r"needs (gradients|hessians), got no derivatives"):
+        density.prepare(replace(jet, weights=np.minimum(np.arange(7.0), 1)))
+    with pytest.raises(ValueError, match="weight"):
+        density.prepare(replace(jet, weights=np.zeros(7)))
+
+
+@pytest.mark.parametrize("value", [-0.1, np.nan, np.inf])
+def test_wrong_parameters_are_named_with_what_came(value):
+    with pytest.raises(ValueError, match=f"`jitter` must be a number >= 0, got {value}"):
+        Local(jitter=value)
+    for bandwidth in (value, 0):
+        with pytest.raises(ValueError, match=f"`bandwidth` must be a number > 0, got {bandwidth}"):
+            Nonlocal(bandwidth=bandwidth)
+    for family, order in itertools.product((ActiveSubspace, Local, Nonlocal), (0, 3, "1", value)):
+        with pytest.raises(ValueError, match=f"`order` must be 1 .gradients. or 2 .Hessians., got {order!r}"):
+            family(order=order)
