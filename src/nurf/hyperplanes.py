@@ -85,6 +85,11 @@ def normalised(directions: Array) -> Array:
 class Domain(Protocol):
     """A bounded convex set, known by the hyperplanes that cut it."""
 
+    @property
+    def reach(self) -> float:
+        """The largest distance of its points from the origin."""
+        ...
+
     def offset_range(self, normals: Array) -> tuple[Array, Array]:
         """Return the smallest and largest ``b`` for which ``a.x + b = 0`` meets the domain, for each normal ``a``."""
         ...
@@ -99,6 +104,11 @@ class Ball:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.radius) and self.radius > 0):
             raise ValueError(f"`radius` must be a number > 0, got {self.radius!r}")
+
+    @property
+    def reach(self) -> float:
+        """The radius."""
+        return float(self.radius)
 
     def offset_range(self, normals: Array) -> tuple[Array, Array]:
         """Return ``-R`` and ``R``."""
@@ -122,6 +132,11 @@ class Box:
             raise ValueError(f"a box needs finite lower < upper, both of shape (d,), got {lower} and {upper}")
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
+
+    @property
+    def reach(self) -> float:
+        """The distance of the farthest corner."""
+        return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
 
     def offset_range(self, normals: Array) -> tuple[Array, Array]:
         """Return ``-max a.x`` and ``-min a.x`` over the corners."""

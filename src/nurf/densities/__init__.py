@@ -6,6 +6,7 @@ from nurf.densities.active_subspace import ActiveSubspace
 from nurf.densities.base import Density, Law
 from nurf.densities.local import Local
 from nurf.densities.nonlocal_ import Nonlocal
+from nurf.densities.representation import Representation
 from nurf.densities.uniform import Uniform
 
 DENSITIES: dict[str, Callable[[int], Density]] = {
@@ -13,6 +14,7 @@ DENSITIES: dict[str, Callable[[int], Density]] = {
     "active_subspace": ActiveSubspace,
     "local": Local,
     "nonlocal": Nonlocal,
+    "representation": Representation,
 }
 
-__all__ = ["DENSITIES", "ActiveSubspace", "Density", "Law", "Local", "Nonlocal", "Uniform"]
+__all__ = ["DENSITIES", "ActiveSubspace", "Density", "Law", "Local", "Nonlocal", "Representation", "Uniform"]

@@ -41,7 +41,7 @@ class ActiveSubspaceLaw(Law):
         return with_uniform_offsets(directions, self.domain, rng)
 
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
-        """Return the logarithm of eq. 4.7 times the uniform density of the offset; minus infinity off the range."""
+        """Return the logarithm of eq. 4.4 times the uniform density of the offset; minus infinity off the range."""
         coordinates, inside = in_range(hyperplanes.normals, self.axes)
         lengths = np.linalg.norm(coordinates / self.scales, axis=1)  # sqrt(a^T C^+ a), zero only off the range
         lengths = np.maximum(lengths, np.finfo(float).tiny)

@@ -1,10 +1,11 @@
-"""Laws of directions: the uniform one, and the angular central Gaussian (paper, section 4.3.1)."""
+"""Laws of directions on the unit sphere, the angular central Gaussian among them (paper, section 4.3.1)."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.special import gammaln
 
+from nurf.hyperplanes import normalised
 from nurf.jets import Array
 
 
@@ -28,7 +29,7 @@ def principal_axes(rows: Array) -> tuple[Array, Array]:
 
 
 def log_angular_density(covariances: Array, normals: Array) -> Array:
-    """Return the log-density of ``xi / |xi|``, ``xi ~ N(0, C)``, on the sphere (paper, eq. 4.7).
+    """Return the log-density of ``xi / |xi|``, ``xi ~ N(0, C)``, on the sphere (paper, eq. 4.4).
 
     ``m_C(a) = |S^{d-1}|^{-1} det(C)^{-1/2} (a^T C^{-1} a)^{-d/2}`` for positive definite ``C``.
 
@@ -55,3 +56,39 @@ def in_range(normals: Array, axes: Array) -> tuple[Array, Array]:
     coordinates = normals @ axes.T
     inside = np.sum(coordinates**2, axis=1) > 1 - 1e-8
     return coordinates, inside
+
+
+def around(axes: Array, power: int, rng: np.random.Generator) -> Array:
+    """Draw a unit vector ``a`` for each unit vector ``v`` of ``axes`` (n, d), in proportion to ``|a.v|^power``.
+
+    ``1 - (a.v)^2`` has the law ``Beta((d - 1) / 2, (power + 1) / 2)``.
+    """
+    n, d = axes.shape
+    signs = rng.choice([-1.0, 1.0], size=(n, 1))
+    if d == 1:
+        return signs * axes
+    squares = rng.beta((d - 1) / 2, (power + 1) / 2, size=(n, 1))
+    across = rng.standard_normal((n, d))
+    across -= np.sum(across * axes, axis=1, keepdims=True) * axes
+    return np.asarray(signs * np.sqrt(1 - squares) * axes + np.sqrt(squares) * normalised(across))
+
+
+def sphere_quadrature(dimension: int, nodes: int) -> tuple[Array, Array]:
+    """Return unit vectors (n, d) and weights (n,) that integrate smooth functions over the sphere, for d <= 3.
+
+    Both points for d = 1, ``nodes`` angles for d = 2, ``nodes`` angles times ``nodes / 2`` Gauss heights for d = 3.
+    """
+    if dimension == 1:
+        return np.array([[1.0], [-1.0]]), np.ones(2)
+    angles = 2 * np.pi * (np.arange(nodes) + 0.5) / nodes
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    if dimension == 2:
+        return circle, np.full(nodes, 2 * np.pi / nodes)
+    if dimension == 3:
+        heights, weights = np.polynomial.legendre.leggauss(max(1, nodes // 2))
+        radii = np.sqrt(1 - heights**2)
+        points = np.concatenate(
+            [np.column_stack([r * circle, np.full(nodes, z)]) for r, z in zip(radii, heights, strict=True)]
+        )
+        return points, np.repeat(weights, nodes) * 2 * np.pi / nodes
+    raise ValueError(f"quadrature over the sphere is for d <= 3, got d = {dimension}")

@@ -15,7 +15,7 @@ from nurf.jets import Array, Index, Jet
 
 @dataclass(frozen=True)
 class Local(DerivativeDensity):
-    """Points in proportion to ``|g_k|``, normals ``a = +-g_k / |g_k|``, offsets ``b = -a.x_k`` (paper, eq. 4.8).
+    """Points in proportion to ``|g_k|``, normals ``a = +-g_k / |g_k|``, offsets ``b = -a.x_k`` (paper, eq. 4.5).
 
     For ``order=2`` points in proportion to ``|H_k|_F``, and ``a`` in proportion to ``H_k xi``, ``xi ~ N(0, I)``; the
     same with the rows of all gradients where there are several outputs. Points with zero derivative are never drawn.

@@ -18,7 +18,7 @@ from nurf.jets import Array, Index
 
 @dataclass(frozen=True, eq=False)
 class MixtureLaw(Law):
-    """``M = sum_k p_k (law of a at x_k) (law of b = -a.x_k + spread N(0, 1))`` (paper, eqs. 4.8 and 4.9).
+    """``M = sum_k p_k (law of a at x_k) (law of b = -a.x_k + spread N(0, 1))`` (paper, eqs. 4.5 and 4.6).
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from nurf.jets import Array, Index, Jet
 
 @dataclass(frozen=True)
 class Nonlocal(DerivativeDensity):
-    """The paper's mixture with exponential neighbourhood weights (eq. 4.9; with Hessians, section 4.4).
+    """The paper's mixture with exponential neighbourhood weights (eq. 4.6; with Hessians, section 4.4).
 
     With ``w_{kk'} = exp(-|x_k - x_k'| / (2 delta_W))`` and ``C_k = sum_k' w_{kk'}^2 g_k' g_k'^T``, points are drawn in
     proportion to ``sqrt(tr C_k)``, normals by the angular central Gaussian of ``C_k``, and ``b = -a.x_k + delta_W

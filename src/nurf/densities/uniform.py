@@ -14,7 +14,7 @@ from nurf.jets import Array, Jet
 
 @dataclass(frozen=True)
 class Uniform(Density):
-    """Uniform normals, uniform offsets among those that meet the domain (paper, eq. 2.7).
+    """Uniform normals, uniform offsets among those that meet the domain (paper, eq. 2.6).
 
     ``dM(a, b) = da / |S^{d-1}| db / (b_max(a) - b_min(a))``, which on the ball of radius ``R`` is
     ``da db / (2 R |S^{d-1}|)``.

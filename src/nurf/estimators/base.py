@@ -9,12 +9,16 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
-from nurf.jets import Jet
+from nurf.hyperplanes import Hyperplanes
+from nurf.jets import Array, Jet, Scaling
+from nurf.network import ShallowNetwork
+from nurf.training import Fit
 
 
 class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
@@ -77,6 +81,44 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
         return np.random.default_rng(int(seed))
+
+
+class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regressor that was fitted as a network in scaled units (``fit_``, ``scaling_``) and predicts in the user's."""
+
+    fit_: Fit
+    scaling_: Scaling
+
+    def predict(self, X: Any) -> Array:
+        """Return the values at the points, of shape (n,) or (n, k)."""
+        points = self._inputs(X)
+        return self.scaling_.values_back(self.fit_.network.value(points))
+
+    def predict_gradient(self, X: Any) -> Array:
+        """Return the gradients at the points, of shape (n, d) or (n, k, d)."""
+        points = self._inputs(X)
+        return self.scaling_.gradients_back(self.fit_.network.gradient(points))
+
+    def predict_hessian(self, X: Any) -> Array:
+        """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
+        points = self._inputs(X)
+        return self.scaling_.hessians_back(self.fit_.network.hessian(points))
+
+    @property
+    def network_(self) -> ShallowNetwork:
+        """The fitted network, as a function of unscaled inputs."""
+        check_is_fitted(self, "fit_")
+        return self.fit_.network.in_units_of(self.scaling_)
+
+    @property
+    def hyperplanes_(self) -> Hyperplanes:
+        """The hyperplanes of the fitted network, in unscaled inputs."""
+        return self.network_.hyperplanes
+
+    def _inputs(self, X: Any) -> Array:
+        """Return points in scaled units."""
+        check_is_fitted(self, "fit_")
+        return self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
 
 
 @contextmanager

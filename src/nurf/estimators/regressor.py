@@ -6,16 +6,13 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from nurf.activations import Activation
 from nurf.checks import check_derivatives
 from nurf.densities import Density
-from nurf.estimators.base import SamplesHyperplanes, unchanged_on_error
-from nurf.hyperplanes import Hyperplanes
+from nurf.estimators.base import NetworkRegressor, SamplesHyperplanes, unchanged_on_error
 from nurf.jets import Array, Jet, Scaling
-from nurf.network import ShallowNetwork
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
 from nurf.training import fit_random
 
@@ -23,7 +20,7 @@ TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 SELECTION: dict[str, Rule] = {"gcv": GeneralizedCrossValidation(), "loo": LeaveOneOut()}
 
 
-class RandomFeatureRegressor(MultiOutputMixin, RegressorMixin, SamplesHyperplanes):  # type: ignore[misc]
+class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     """Regression by a shallow network with sampled inner weights.
 
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are drawn from a density built
@@ -44,7 +41,7 @@ class RandomFeatureRegressor(MultiOutputMixin, RegressorMixin, SamplesHyperplane
         Width of the transition of a smooth activation, in units of the ball into which the inputs are scaled; by
         default 0.1, or that of the activation object.
     alpha : float or "auto", default "auto"
-        Ridge regularisation: the penalty ``alpha N / 2 |c|^2`` on half the mean squared error (paper, eq. 1.4), with
+        Ridge regularisation: the penalty ``alpha N / 2 |c|^2`` on half the mean squared error (paper, eq. 1.6), with
         ``alpha`` in units of the mean energy of a feature. "auto" takes the largest within 5% of the best of a path.
     selection : {"gcv", "loo"}, default "gcv"
         How the error of each alpha is estimated where no validation rows are given: generalised cross-validation, or
@@ -170,37 +167,6 @@ class RandomFeatureRegressor(MultiOutputMixin, RegressorMixin, SamplesHyperplane
             else _choose("selection", self.selection, SELECTION),
         )
         self.fit_, self.scaling_, self.density_, self.alpha_ = fit, scaling, density, fit.alpha
-
-    def predict(self, X: Any) -> Array:
-        """Return the values at the points, of shape (n,) or (n, k)."""
-        points = self._inputs(X)
-        return self.scaling_.values_back(self.fit_.network.value(points))
-
-    def predict_gradient(self, X: Any) -> Array:
-        """Return the gradients at the points, of shape (n, d) or (n, k, d)."""
-        points = self._inputs(X)
-        return self.scaling_.gradients_back(self.fit_.network.gradient(points))
-
-    def predict_hessian(self, X: Any) -> Array:
-        """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
-        points = self._inputs(X)
-        return self.scaling_.hessians_back(self.fit_.network.hessian(points))
-
-    @property
-    def network_(self) -> ShallowNetwork:
-        """The fitted network, as a function of unscaled inputs."""
-        check_is_fitted(self, "fit_")
-        return self.fit_.network.in_units_of(self.scaling_)
-
-    @property
-    def hyperplanes_(self) -> Hyperplanes:
-        """The hyperplanes of the fitted network, in unscaled inputs."""
-        return self.network_.hyperplanes
-
-    def _inputs(self, X: Any) -> Array:
-        """Return points in scaled units."""
-        check_is_fitted(self, "fit_")
-        return self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
 
     def _alphas(self) -> Array | None:
         if isinstance(self.alpha, str):

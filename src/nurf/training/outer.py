@@ -1,4 +1,4 @@
-"""Fits as pure functions: data in, a ``Fit`` out."""
+"""The linear half of every fit: outer weights of given features, with ``alpha`` chosen from a path."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nurf.activations import DEFAULT_WIDTH, Activation
-from nurf.densities.base import Density
-from nurf.hyperplanes import Domain
 from nurf.jets import Array, Jet
 from nurf.network import Features, ShallowNetwork
 from nurf.solvers import GeneralizedCrossValidation, Rule, factor, largest_near_best
@@ -35,42 +32,6 @@ class Fit:
     errors: Array
 
 
-def fit_random(
-    jet: Jet,
-    density: Density,
-    activation: Activation,
-    n_neurons: int,
-    rng: np.random.Generator,
-    *,
-    degree: int | None = None,
-    alphas: Array | None = None,
-    rule: Rule | None = None,
-    domain: Domain | None = None,
-) -> Fit:
-    """Sample the inner weights from ``density``, then solve for the outer ones.
-
-    Parameters
-    ----------
-    jet : Jet
-        The data, scaled into the domain.
-    density : Density
-        The law of the hyperplanes.
-    activation : Activation
-    n_neurons : int
-    rng : numpy.random.Generator
-    degree : int, optional
-        Degree of the polynomial tail; by default one less than the order of the activation. -1 for none.
-    alphas, rule
-        See ``fit_outer``.
-    domain : Domain, default Ball(1)
-        The set that the hyperplanes of a uniform law must meet.
-    """
-    width = float(np.mean(activation.width)) or DEFAULT_WIDTH
-    planes = density.at_width(width).prepare(jet, domain).sample(n_neurons, rng)
-    features = Features(planes, activation, activation.order - 1 if degree is None else degree)
-    return fit_outer(features, jet, alphas=alphas, rule=rule)
-
-
 def fit_outer(features: Features, jet: Jet, *, alphas: Array | None = None, rule: Rule | None = None) -> Fit:
     """Find the outer weights of given features by ridge regression, with alpha chosen from a path.
 
@@ -80,7 +41,7 @@ def fit_outer(features: Features, jet: Jet, *, alphas: Array | None = None, rule
     jet : Jet
     alphas : array of shape (A,), optional
         The path; by default 16 values from 1 down to 1e-14. The unit is the mean energy of a feature: the paper's
-        penalty ``alpha N / 2 |c|^2`` (eq. 1.4) with ``alpha`` times ``ridge.feature_energy``.
+        penalty ``alpha N / 2 |c|^2`` (eq. 1.6) with ``alpha`` times ``ridge.feature_energy``.
     rule : Rule, default GeneralizedCrossValidation()
         The estimate of the error; the largest alpha within 5% of the best one is taken.
     """

@@ -1,0 +1,286 @@
+"""Kernels of random features: those of given neurons, and the infinite-width limit of uniform ones."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol, cast
+
+import numpy as np
+from scipy.interpolate import PPoly, make_interp_spline
+from scipy.spatial.distance import cdist
+from scipy.special import beta, erfc, exprel, poch
+
+from nurf.activations import Activation, Erf, Sigmoid, Softplus
+from nurf.hyperplanes import Ball
+from nurf.jets import Array, as_finite
+from nurf.network import Features, ShallowNetwork
+
+ROUNDING = 1e-9  # by which a point may leave the ball, in radii: scaled data end on its boundary
+REACH = 40.0  # exp(-REACH) is nothing
+STEP = 1 / 64  # of the tables: quintic splines are then exact to about 1e-12
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+
+class Kernel(ABC):
+    """A positive semidefinite function ``k(x, x')`` of two points.
+
+    ``kernel(X, Y)`` is the matrix of all pairs of rows, of shape (n, m); ``kernel(X)`` that of the rows of ``X``
+    with themselves. A single point may be given as a vector (d,) and drops its axis: two vectors give a number.
+    scikit-learn's ``KernelRidge`` takes such an object as ``kernel``, and is much faster with the matrix itself and
+    ``kernel="precomputed"``.
+    """
+
+    def __call__(self, X: Any, Y: Any = None) -> Array:
+        """Return ``k(x, x')`` for all ``x`` in ``X`` and ``x'`` in ``Y``."""
+        left, row = self._points("X", X)
+        right, column = (left, row) if Y is None else self._points("Y", Y)
+        if left.shape[1] != right.shape[1]:
+            raise ValueError(f"`Y` must have d = {left.shape[1]} columns like `X`, got {right.shape[1]}")
+        result: Array = self._matrix(left, right)[row, column]
+        return result
+
+    @abstractmethod
+    def _matrix(self, X: Array, Y: Array) -> Array:
+        """Return ``k`` for all pairs of rows; ``Y is X`` where they are the same."""
+
+    @abstractmethod
+    def _check(self, name: str, X: Array) -> None:
+        """Raise unless the kernel is known at the rows of ``X``."""
+
+    def _points(self, name: str, value: Any) -> tuple[Array, Any]:
+        """Return points as rows, and what to take of their axis in the result."""
+        points = as_finite(name, value)
+        if points.ndim not in (1, 2) or points.shape[-1] == 0:
+            raise ValueError(f"`{name}` must be points of shape (n, d) or one of shape (d,), got {points.shape}")
+        rows = np.atleast_2d(points)
+        self._check(name, rows)
+        return rows, slice(None) if points.ndim == 2 else 0
+
+
+@dataclass(frozen=True)
+class UniformKernel(Kernel):
+    """The limit of uniform random features for infinitely many neurons, inside the ball.
+
+    ``k_{R,s,delta}(x, x') = E sigma_{s,delta}(a.x + b) sigma_{s,delta}(a.x' + b)`` for ``a`` uniform on the unit sphere
+    and ``b`` uniform on ``[-R, R]``, the law of ``Uniform()`` on ``Ball(R)`` (paper, eqs. 2.6 and 2.8). The neurons
+    ``(a, b)`` and ``(-a, -b)`` together leave a polynomial and a function of the distance (paper, eq. 3.7):
+
+        k = [E ((a.x + b) (a.x' + b))^(s-1) + (-1)^s B(s, s) / (2 R) g(|x - x'|)] / (2 (s-1)!^2),
+        g(r) = E |a_1 r + eps_1 - eps_2|^(2s-1),
+
+    with Euler's ``B(s, s) = (s-1)!^2 / (2s-1)!`` and with ``eps_1, eps_2`` drawn from the mollifier of width
+    ``delta`` (logistic or normal). For ``delta = 0`` this is, with ``r = |x - x'|``,
+
+        s = 1:  1/2 - E|a_1| r / (4 R),
+        s = 2:  R^2 / 6 + x.x' / (2 d) + E|a_1|^3 r^3 / (24 R),
+        s = 3:  R^4 / 40 + R^2 (|x|^2 + |x'|^2 + 4 x.x') / (24 d)
+                + (|x|^2 |x'|^2 + 2 (x.x')^2) / (8 d (d+2)) - E|a_1|^5 r^5 / (480 R).
+
+    A width changes ``g`` only (in the polynomial ``eps_1`` and ``eps_2`` are independent and have mean zero).
+
+    For ``delta = 0`` the formula is exact for ``|x|, |x'| <= R``; outside it is false and raises. For ``delta > 0``
+    it moves the ends of the offsets to where the transitions have died out. The error of that is at most
+
+        C (e(|x|) + e(|x'|)),  e(t) = exp(-(R - t) / delta)  (normal: exp(-(R - t)^2 / (2 delta^2))),
+
+    ``C = delta / (2 R)`` for ``s = 1`` and ``C = delta^2 (1 + delta / R)`` for ``s = 2``: nothing where all points stay
+    many widths away from the boundary. Seen along most ``a`` they do, and the error is smaller than the bound: for
+    ``Sigmoid(R / 10)`` and points on the sphere ``|x| = R`` itself, 0.01 for ``d = 2`` and 0.001 for ``d = 6``.
+    Matrices are positive semidefinite up to that error.
+
+    Parameters
+    ----------
+    activation : Activation
+        ``Heaviside``, ``ReLU``, ``ReLUPower(2)``, or one of ``Sigmoid``, ``Erf``, ``Softplus`` with one width.
+    radius : float, default=1
+        The ball's radius ``R``, which bounds the offsets and the points. A smooth kernel wants it a few widths larger
+        than the points do.
+
+    Examples
+    --------
+    >>> from nurf.activations import Heaviside, Sigmoid
+    >>> kernel = UniformKernel(Heaviside())
+    >>> kernel([[0.0, 0.0], [0.0, 0.5]]).round(3)
+    array([[0.5 , 0.42],
+           [0.42, 0.5 ]])
+    >>> round(float(UniformKernel(Sigmoid(0.05))([0.0, 0.0], [0.0, 0.5])), 3)
+    0.418
+    """
+
+    activation: Activation
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        Ball(self.radius)  # checks the radius
+        kind, width = type(self.activation), self.activation.width
+        if self.activation.order not in (1, 2, 3):
+            raise ValueError(f"`activation` must have order 1, 2 or 3, got {self.activation!r}")
+        if np.ndim(width) > 0:
+            raise ValueError(f"`activation` must have one width for all neurons, got {np.size(width)} of them")
+        if width != 0 and kind not in SPREADS:
+            names = ", ".join(known.__name__ for known in SPREADS)
+            raise ValueError(f"a smooth `activation` must be one of {names}, got {self.activation!r}")
+        if not width < self.radius:
+            raise ValueError(f"`width` must be smaller than `radius` = {self.radius}, got {width}")
+
+    def _check(self, name: str, X: Array) -> None:
+        lengths = np.linalg.norm(X, axis=1)
+        outside = lengths > self.radius * (1 + ROUNDING)
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise ValueError(
+                f"`{name}` must lie in the ball of radius {self.radius}, outside of which the formula does not hold, "
+                f"got length {lengths[row]:.6g} in row {row}: scale the points or take a larger `radius`"
+            )
+
+    def _matrix(self, X: Array, Y: Array) -> Array:
+        s, R = self.activation.order, self.radius
+        jump = (-1) ** s * beta(s, s) / (2 * R) * self._mean_power(cdist(X, Y), X.shape[1])
+        return np.asarray((_mean_product(s - 1, X, Y, R) + jump) / (2 * math.factorial(s - 1) ** 2))
+
+    def _mean_power(self, r: Array, d: int) -> Array:
+        """Return ``g(r) = E |a_1 r + eps_1 - eps_2|^(2s-1)``."""
+        width, power = float(self.activation.width), 2 * self.activation.order - 1
+        result = _moment(power, d) * r**power
+        if width > 0:
+            spread = SPREADS[type(self.activation)]
+            rest = _table(spread.rest, d, 2 * self.radius / width)
+            result += width ** (power - 1) * spread.slope * _moment(1, d) * r
+            result += width**power * rest(np.arcsinh(r / width))
+        return np.asarray(result)
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteRankKernel(Kernel):
+    """The kernel of given neurons, ``k_{M,N}(x, x') = 1/N sum_n phi_n(x) phi_n(x')`` (paper, eq. 1.7).
+
+    Ridge regression on ``K`` rows with the penalty ``alpha N / 2 |c|^2`` (eq. 1.6) and no tail is kernel ridge
+    regression with this kernel and the penalty ``alpha K``. The tail of ``features``, if any, is not counted.
+    """
+
+    features: Features
+
+    def _check(self, name: str, X: Array) -> None:
+        d = self.features.hyperplanes.dimension
+        if X.shape[1] != d:
+            raise ValueError(f"`{name}` must have d = {d} columns like the hyperplanes, got {X.shape[1]}")
+
+    def _matrix(self, X: Array, Y: Array) -> Array:
+        left = self.features.neurons(X)
+        right = left if Y is X else self.features.neurons(Y)
+        return np.asarray(left @ right.T / self.features.n_neurons)
+
+
+class Fitted(Protocol):
+    """A result that has a ``network``."""
+
+    @property
+    def network(self) -> ShallowNetwork:
+        """The fitted network."""
+        ...
+
+
+def rkhs_norm(fitted: ShallowNetwork | Fitted) -> Array:
+    """Return the norm of a network in the Hilbert space of its own law: a number, or one for each output (k,).
+
+    ``|f|^2 = int c(omega)^2 dM(omega)``, which is ``N sum_n c_n^2`` for the neurons drawn, as ``c_n = c(omega_n) / N``
+    (paper, eqs. 2.9 and 2.10; the text between them prints this substitution the other way round). It is what ridge
+    regression keeps small, and of its outer weights it is exactly the norm in the space of ``FiniteRankKernel``. The
+    tail does not count.
+
+    The norm depends on the law from which the neurons came. A law that puts them where the function varies has many of
+    them share the work, and each outer weight is small. A law that leaves most of them idle needs large weights on the
+    few that help. So of two laws that represent the same function equally well, the one that suits it has the smaller
+    norm.
+
+    Parameters
+    ----------
+    fitted : ShallowNetwork, or a result with such a ``network``
+    """
+    network: ShallowNetwork = getattr(fitted, "network", cast(Any, fitted))
+    norm: Array = math.sqrt(network.features.n_neurons) * np.linalg.norm(network.coef, axis=0)
+    return norm
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Moments of the difference ``zeta = eps_1 - eps_2`` of two draws from a mollifier of width one.
+
+    ``E |t + zeta|^(2s-1) = |t|^(2s-1) + slope |t| + rest(|t|)``, where ``rest`` dies out by ``REACH``; ``slope`` is
+    zero for ``s = 1`` and three times the variance of ``zeta`` for ``s = 2``.
+    """
+
+    slope: float
+    rest: Callable[[Array], Array]
+
+
+def _logistic_step(t: Array) -> Array:
+    """Return ``t coth(t / 2) - t = 2 t / (exp(t) - 1)``."""
+    return np.asarray(2 / exprel(t))
+
+
+def _normal_step(t: Array) -> Array:
+    """Return the mean of ``|t + zeta| - t`` for ``zeta ~ N(0, 2)``, a folded normal."""
+    return np.asarray(2 / math.sqrt(math.pi) * np.exp(-(t**2) / 4) - t * erfc(t / 2))
+
+
+def _logistic_ramp(t: Array) -> Array:
+    """Return the function that decays and has six times ``_logistic_step`` as its second derivative.
+
+    The second derivative of ``E |t + zeta|^3`` is ``6 E |t + zeta|``, hence
+    ``rest(t) = 12 int_0^inf v (t + v) / (exp(t + v) - 1) dv``.
+    """
+    total = np.zeros_like(t)
+    for v, weight in zip(REACH * (1 + NODES) / 2, REACH * WEIGHTS / 2, strict=True):
+        total += 12 * weight * v / exprel(t + v)
+    return total
+
+
+SPREADS: dict[type[Activation], Spread] = {
+    Sigmoid: Spread(0.0, _logistic_step),
+    Erf: Spread(0.0, _normal_step),
+    Softplus: Spread(2 * math.pi**2, _logistic_ramp),
+}
+
+
+def _mean_product(power: int, X: Array, Y: Array, R: float) -> Array:
+    """Return the mean of ``((a.x + b) (a.x' + b))^power`` over ``a`` and ``b``, for a power of 0, 1 or 2: (n, m)."""
+    if power == 0:
+        return np.ones((len(X), len(Y)))
+    d, dot = X.shape[1], X @ Y.T
+    if power == 1:
+        return np.asarray(R**2 / 3 + dot / d)
+    x, y = np.sum(X**2, axis=1)[:, None], np.sum(Y**2, axis=1)
+    return np.asarray(R**4 / 5 + R**2 * (x + y + 4 * dot) / (3 * d) + (x * y + 2 * dot**2) / (d * (d + 2)))
+
+
+def _moment(power: int, d: int) -> float:
+    """Return ``E |a_1|^power = Gamma(d/2) Gamma((power+1)/2) / (sqrt(pi) Gamma((d+power)/2))``."""
+    return float(math.gamma((power + 1) / 2) / (math.sqrt(math.pi) * poch(d / 2, power / 2)))
+
+
+@lru_cache(maxsize=64)
+def _table(rest: Callable[[Array], Array], d: int, reach: float) -> PPoly:
+    """Return ``E rest(|a_1| t)`` for ``0 <= t <= reach`` as a function of ``arcsinh t``, which resolves all scales."""
+    end = math.asinh(reach)
+    nodes = np.linspace(0.0, end, 16 + math.ceil(end / STEP))
+    return PPoly.from_spline(make_interp_spline(nodes, _mean_over_sphere(rest, d, np.sinh(nodes)), k=5))
+
+
+def _mean_over_sphere(rest: Callable[[Array], Array], d: int, t: Array) -> Array:
+    """Return ``E rest(|a_1| t)`` by Gauss quadrature in the angle, where ``a_1 = sin(angle)`` has a smooth density.
+
+    The density is proportional to ``cos(angle)^(d-2)``; the rule covers the angles where neither that nor ``rest`` is
+    nothing.
+    """
+    if d == 1:
+        return rest(t)
+    widest = math.acos(math.exp(-REACH / (d - 2))) if d > 2 else math.pi / 2
+    angles = np.minimum(widest, np.arcsin(REACH / np.maximum(t, REACH)))
+    angle = angles[:, None] * (1 + NODES) / 2
+    density = 2 / math.sqrt(math.pi) * poch((d - 1) / 2, 0.5) * np.cos(angle) ** (d - 2)
+    return np.asarray(angles / 2 * ((density * rest(t[:, None] * np.sin(angle))) @ WEIGHTS))

@@ -1,0 +1,34 @@
+"""Pictures of fits and of hyperplanes: each function draws on an ``ax`` and returns it.
+
+They need matplotlib: ``pip install "nurf[plot]"``. Nothing here shows a window, saves a file or changes a setting of
+matplotlib.
+
+>>> from matplotlib.figure import Figure
+>>> from nurf import plots
+>>> ax = Figure().subplots()
+>>> for law, errors in {"uniform": [0.3, 0.1], "nonlocal": [0.03, 0.01]}.items():
+...     ax = plots.convergence([10, 100], errors, law=law, ax=ax)
+>>> [text.get_text() for text in ax.legend(handlelength=3.5).get_texts()]
+['uniform', 'nonlocal']
+"""
+
+try:
+    import matplotlib as _matplotlib  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ImportError('nurf.plots needs matplotlib: pip install "nurf[plot]"') from error
+
+from nurf.plots.convergence import convergence
+from nurf.plots.densities import angle_offset_density
+from nurf.plots.hyperplanes import hyperplanes
+from nurf.plots.predictions import predicted_against_true
+from nurf.plots.style import STYLES, LawStyle, style_of
+
+__all__ = [
+    "STYLES",
+    "LawStyle",
+    "angle_offset_density",
+    "convergence",
+    "hyperplanes",
+    "predicted_against_true",
+    "style_of",
+]

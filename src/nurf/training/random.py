@@ -1,0 +1,49 @@
+"""The fit of the paper: sampled inner weights, one linear solve."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nurf.activations import DEFAULT_WIDTH, Activation
+from nurf.densities.base import Density
+from nurf.hyperplanes import Domain
+from nurf.jets import Array, Jet
+from nurf.network import Features
+from nurf.solvers import Rule
+from nurf.training.outer import Fit, fit_outer
+
+
+def fit_random(
+    jet: Jet,
+    density: Density,
+    activation: Activation,
+    n_neurons: int,
+    rng: np.random.Generator,
+    *,
+    degree: int | None = None,
+    alphas: Array | None = None,
+    rule: Rule | None = None,
+    domain: Domain | None = None,
+) -> Fit:
+    """Sample the inner weights from ``density``, then solve for the outer ones.
+
+    Parameters
+    ----------
+    jet : Jet
+        The data, scaled into the domain.
+    density : Density
+        The law of the hyperplanes.
+    activation : Activation
+    n_neurons : int
+    rng : numpy.random.Generator
+    degree : int, optional
+        Degree of the polynomial tail; by default one less than the order of the activation. -1 for none.
+    alphas, rule
+        See ``fit_outer``.
+    domain : Domain, default Ball(1)
+        The set that the hyperplanes of a uniform law must meet.
+    """
+    width = float(np.mean(activation.width)) or DEFAULT_WIDTH
+    planes = density.at_width(width).prepare(jet, domain).sample(n_neurons, rng)
+    features = Features(planes, activation, activation.order - 1 if degree is None else degree)
+    return fit_outer(features, jet, alphas=alphas, rule=rule)

@@ -1,0 +1,64 @@
+"""The demo that newcomers run first: its table, its pictures, its silence where there is no terminal."""
+
+import importlib.util
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+PATH = Path(__file__).parents[1] / "examples" / "demo.py"
+
+
+@pytest.fixture(scope="module")
+def demo():
+    spec = importlib.util.spec_from_file_location("demo", PATH)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def table(text):
+    """Return the rows of the printed table without the seconds: law, error of values, error of gradients."""
+    rows = [line.split() for line in text.splitlines()]
+    laws = ("uniform", "active_subspace", "local", "nonlocal")
+    return {row[0]: [float(x) for x in row[1:3]] for row in rows if row and row[0] in laws}
+
+
+def test_the_demo_prints_a_table_and_writes_pictures(demo, tmp_path, capsys):
+    out = tmp_path / "new" / "pictures"
+    demo.main(["--quick", "--out", str(out)])
+    printed, progress = capsys.readouterr()
+    rows = table(printed)
+    assert list(rows) == ["uniform", "active_subspace", "local", "nonlocal"]
+    assert all(0 < values < gradients < 1 for values, gradients in rows.values())
+    for law in ("active_subspace", "local", "nonlocal"):
+        assert rows[law][0] < rows["uniform"][0] / 3
+    assert progress == ""
+    assert plt.get_fignums() == []
+
+    pictures = sorted(out.iterdir())
+    assert [p.name for p in pictures] == ["convergence.png", "predictions.png"]
+    for picture in pictures:
+        assert str(picture) in printed
+        image = plt.imread(picture)
+        assert image.shape[0] > 600
+        assert image.shape[1] > 900
+        assert 0.01 < np.mean(image[..., :3] < 0.9) < 0.5  # neither blank nor full
+        frame = np.concatenate([image[[0, -1], :, :3].reshape(-1, 3), image[:, [0, -1], :3].reshape(-1, 3)])
+        assert frame.min() == 1  # nothing is cut off at the edges
+
+    demo.main(["--quick", "--out", str(out)])
+    assert table(capsys.readouterr().out) == rows
+
+
+def test_progress_is_shown_on_a_terminal_only(demo, capsys, monkeypatch):
+    demo.progress("fitting")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    demo.progress("fitting")
+    assert capsys.readouterr().err.endswith("fitting")

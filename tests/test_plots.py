@@ -1,0 +1,354 @@
+"""What the pictures show: the data of lines, bands, segments and images, not only that something is drawn."""
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_rgb
+
+from nurf import plots
+from nurf.densities import Uniform
+from nurf.hyperplanes import Box, Hyperplanes
+from nurf.jets import Jet
+from nurf.plots.densities import kernel_density
+from nurf.plots.hyperplanes import clip
+
+LAWS = (
+    "uniform",
+    "active_subspace",
+    "local",
+    "nonlocal",
+    "representation",
+    "local_residual",
+    "nonlocal_residual",
+    "sparse",
+)
+NEURONS = [10, 30, 100]
+BOX = Box([-1.0, 2.0], [0.5, 4.0])
+
+
+@pytest.fixture
+def ax():
+    figure, ax = plt.subplots()
+    yield ax
+    figure.canvas.draw()  # ticks and texts are made here: they must not fail either
+    plt.close(figure)
+
+
+def planes_of(angles, offsets):
+    return Hyperplanes(np.column_stack([np.cos(angles), np.sin(angles)]), np.asarray(offsets, float))
+
+
+def planes_across(box, n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    return Hyperplanes.through(rng.uniform(box.lower, box.upper, (n, 2)), rng.standard_normal((n, 2)))
+
+
+def collection(ax, kind):
+    (found,) = (c for c in ax.collections if type(c) is kind)
+    return found
+
+
+# the package
+
+
+def test_matplotlib_is_optional():
+    code = """
+import sys
+import nurf
+assert "matplotlib" not in sys.modules
+sys.modules["matplotlib"] = None  # from here on, importing it fails
+try:
+    from nurf import plots
+except ImportError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 'pip install "nurf[plot]"' in run.stdout
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda **kw: plots.convergence(NEURONS, [1.0, 0.5, 0.1], **kw),
+        lambda **kw: plots.predicted_against_true([1.0, 2.0], [1.0, 2.1], **kw),
+        lambda **kw: plots.hyperplanes(planes_of([0.1], [0.2]), **kw),
+        lambda **kw: plots.angle_offset_density(planes_of([0.1], [0.2]), **kw),
+    ],
+    ids=["convergence", "predictions", "hyperplanes", "densities"],
+)
+def test_all_functions_draw_on_the_given_axes_or_the_current_ones(draw):
+    settings = dict(mpl.rcParams)
+    figure, (left, right) = plt.subplots(1, 2)  # the right one is current
+    assert draw(ax=left) is left
+    assert left.has_data()
+    assert not right.has_data()
+    assert draw() is right
+    assert right.has_data()
+    assert left.get_xlabel()
+    assert dict(mpl.rcParams) == settings
+    plt.close(figure)
+
+
+# styles
+
+
+def test_styles_differ_in_everything_and_stay_visible_on_white():
+    assert tuple(plots.STYLES) == LAWS
+    for field in ("label", "color", "marker"):
+        assert len({getattr(style, field) for style in plots.STYLES.values()}) == len(LAWS)
+    for style in plots.STYLES.values():
+        assert np.dot(to_rgb(style.color), [0.2126, 0.7152, 0.0722]) < 0.75
+
+
+def test_an_unknown_law_is_named():
+    with pytest.raises(ValueError, match=r"'uniform', .*, got 'gaussian'"):
+        plots.style_of("gaussian")
+
+
+# error against neurons
+
+
+def test_convergence_draws_the_geometric_mean_and_the_spread_of_the_logarithms(ax):
+    errors = np.exp(np.random.default_rng(0).normal(-3, 1, (5, 3)))
+    plots.convergence(NEURONS, errors, law="nonlocal", ax=ax)
+    (line,) = ax.lines
+    mean, spread = np.log(errors).mean(axis=0), np.log(errors).std(axis=0, ddof=1)
+    np.testing.assert_allclose(line.get_xydata(), np.column_stack([NEURONS, np.exp(mean)]))
+    corners = {tuple(p) for p in np.round(ax.collections[0].get_paths()[0].vertices, 10)}
+    for side in (-1, 1):
+        assert corners >= {tuple(p) for p in np.round(np.column_stack([NEURONS, np.exp(mean + side * spread)]), 10)}
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+
+
+@pytest.mark.parametrize("errors", [[0.3, 0.2, 0.1], [[0.3, 0.2, 0.1]]])
+def test_a_single_trial_has_no_band(ax, errors):
+    plots.convergence(NEURONS, errors, law="local", ax=ax)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), [0.3, 0.2, 0.1])
+    assert len(ax.collections) == 0
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_law_looks_the_same_everywhere(ax, law):
+    style = plots.style_of(law)
+    for _ in range(2):
+        plots.convergence(NEURONS, np.full((2, 3), 0.1), law=law, ax=ax)
+    for line, band in zip(ax.lines, ax.collections, strict=True):
+        assert (line.get_color(), line.get_marker()) == (style.color, style.marker)
+        np.testing.assert_allclose(band.get_facecolor()[0, :3], to_rgb(style.color))
+    assert ax.get_legend_handles_labels()[1] == [style.label] * 2
+
+
+def test_a_label_of_ones_own(ax):
+    plots.convergence(NEURONS, [0.3, 0.2, 0.1], law="local", label="mine", ax=ax)
+    plots.convergence(NEURONS, [0.3, 0.2, 0.1], label="theirs", ax=ax)
+    assert [line.get_label() for line in ax.lines] == ["mine", "theirs"]
+    assert ax.lines[0].get_color() == plots.style_of("local").color
+
+
+@pytest.mark.parametrize(
+    ("neurons", "errors", "message"),
+    [
+        (NEURONS, np.ones((3, 2)), r"\(trials, m\) or \(m,\), got \(3,\) and \(3, 2\)"),
+        (NEURONS, np.empty((0, 3)), r"got \(3,\) and \(0, 3\)"),
+        ([NEURONS], np.ones(3), r"got \(1, 3\) and \(3,\)"),
+        (NEURONS, [0.1, 0.0, 0.1], r"`errors` must be > 0 on a logarithmic axis, got 0.0"),
+        (NEURONS, [0.1, np.nan, 0.1], r"`errors` must be finite, got nan at index \(1,\)"),
+        ([0, 1, 2], [0.1, 0.1, 0.1], r"`neurons` must be > 0"),
+    ],
+)
+def test_convergence_says_what_is_wrong(neurons, errors, message):
+    with pytest.raises(ValueError, match=message):
+        plots.convergence(neurons, errors)
+
+
+# predicted against true
+
+
+def test_few_predictions_are_points_and_the_diagonal_is_drawn(ax):
+    y = np.array([3.0, -4.0, 0.0])
+    f = np.array([3.3, -4.0, 0.4])
+    plots.predicted_against_true(y, f, ax=ax)
+    points, diagonal = ax.lines
+    np.testing.assert_array_equal(points.get_xydata(), np.column_stack([y, f]))
+    assert diagonal.get_slope() == 1
+    x, height = diagonal.get_xy1()
+    assert x == height
+    assert ax.texts[0].get_text() == r"relative error $1.0\times10^{-1}$"
+    assert ax.get_xlim() == ax.get_ylim()
+    assert ax.get_xlim()[0] < -4 < 3.3 < ax.get_xlim()[1]
+
+
+def test_many_predictions_are_counted(ax):
+    y = np.random.default_rng(0).standard_normal(5000)
+    plots.predicted_against_true(y, y, ax=ax)
+    (hexagons,) = ax.collections
+    assert hexagons.get_array().sum() == 5000
+    assert "0.0" in ax.texts[0].get_text()
+
+
+def test_predictions_without_scale(ax):
+    plots.predicted_against_true(np.zeros(3), np.zeros(3), ax=ax)
+    assert "not defined" in ax.texts[0].get_text()
+
+
+@pytest.mark.parametrize(
+    ("y", "f", "message"),
+    [
+        (np.ones(3), np.ones(4), r"same shape \(n,\), got \(3,\) and \(4,\)"),
+        (np.ones((3, 2)), np.ones((3, 2)), r"got \(3, 2\)"),
+        (np.empty(0), np.empty(0), r"got \(0,\)"),
+        ([1.0], [np.inf], r"`y_predicted` must be finite"),
+    ],
+)
+def test_predictions_say_what_is_wrong(y, f, message):
+    with pytest.raises(ValueError, match=message):
+        plots.predicted_against_true(y, f)
+
+
+# hyperplanes
+
+
+def test_lines_lie_on_their_hyperplanes_and_end_on_the_box(ax):
+    planes = planes_across(BOX)
+    plots.hyperplanes(planes, domain=BOX, ax=ax)
+    segments = np.array(collection(ax, LineCollection).get_segments())
+    assert segments.shape == (200, 2, 2)
+    for end in segments.swapaxes(0, 1):
+        np.testing.assert_allclose(np.diag(planes.signed_distance(end)), 0, atol=1e-12)
+        to_side = np.minimum(np.abs(end - BOX.lower), np.abs(end - BOX.upper)).min(axis=1)
+        np.testing.assert_allclose(to_side, 0, atol=1e-12)
+    assert np.all((segments > BOX.lower - 1e-12) & (segments < BOX.upper + 1e-12))
+    assert np.all(np.linalg.norm(segments[:, 1] - segments[:, 0], axis=1) > 0)
+    np.testing.assert_allclose([ax.get_xlim(), ax.get_ylim()], np.column_stack([BOX.lower, BOX.upper]))
+
+
+def test_lines_parallel_to_the_sides_are_cut_exactly():
+    axes = Hyperplanes([[1.0, 0.0], [0.0, -1.0]], [0.25, 3.0])
+    segments, hits = clip(axes, BOX)
+    assert hits.all()
+    np.testing.assert_array_equal(np.sort(segments, axis=1), [[[-0.25, 2], [-0.25, 4]], [[-1, 3], [0.5, 3]]])
+
+
+def test_lines_that_miss_the_box_are_left_out():
+    planes = Hyperplanes([[1.0, 0.0], [1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], [-1.0, 0.0, 5.0, 5.0])
+    segments, hits = clip(planes, BOX)
+    np.testing.assert_array_equal(hits, [False, True, False, False])
+    assert segments.shape == (1, 2, 2)
+
+
+def test_contours_show_the_function(ax):
+    plots.hyperplanes(planes_across(BOX), domain=BOX, function=lambda X: X[:, 0] * X[:, 1], ax=ax)
+    contours = ax.collections[0]
+    np.testing.assert_allclose([contours.levels[0], contours.levels[-1]], [-4, 2])
+    assert len(ax.collections) == 2
+    plots.hyperplanes(planes_across(BOX), domain=BOX, function=lambda X: np.zeros(len(X)), ax=ax)  # nothing to show
+    assert len(ax.collections) == 3
+
+
+def test_opacity_follows_the_weights(ax):
+    plots.hyperplanes(planes_of([0, 1, 2], [0, 0, 0]), weights=[-4.0, 1.0, 0.0], ax=ax)
+    np.testing.assert_allclose(collection(ax, LineCollection).get_colors()[:, 3], [1, 0.5, 0])
+    with pytest.raises(ValueError, match=r"`weights` must have shape \(N,\) = \(3,\), got \(2,\)"):
+        plots.hyperplanes(planes_of([0, 1, 2], [0, 0, 0]), weights=[1.0, 2.0], ax=ax)
+
+
+def test_inflection_points_sit_on_the_graph(ax):
+    planes = Hyperplanes([[1.0], [-1.0], [1.0]], [0.5, 0.25, 3.0])
+    plots.hyperplanes(planes, function=lambda X: X[:, 0] ** 2, ax=ax)
+    np.testing.assert_allclose(collection(ax, PathCollection).get_offsets(), [[-0.5, 0.25], [0.25, 0.0625]])
+    x, y = ax.lines[0].get_data()
+    np.testing.assert_allclose(y, x**2)
+    assert ax.get_xlim() == (-1, 1)
+
+
+def test_inflection_points_without_a_function_sit_on_a_line(ax):
+    plots.hyperplanes(Hyperplanes([[1.0]], [-3.0]), domain=Box(2, 4), ax=ax)
+    np.testing.assert_allclose(collection(ax, PathCollection).get_offsets(), [[3, 0]])
+
+
+def test_hyperplanes_of_space_cannot_be_drawn():
+    with pytest.raises(ValueError, match="d = 1 and d = 2, got d = 3"):
+        plots.hyperplanes(Hyperplanes(np.eye(3), np.zeros(3)))
+    with pytest.raises(ValueError, match="dimension of the hyperplanes, 1, got 2"):
+        plots.hyperplanes(Hyperplanes([[1.0]], [0.0]), domain=BOX)
+
+
+# angles and offsets
+
+
+def cells(m=300, n=200):
+    """Return the centres of a grid on [-pi, pi) x [-1, 1], and the area of a cell."""
+    angles, offsets = np.pi * ((2 * np.arange(m) + 1) / m - 1), (2 * np.arange(n) + 1) / n - 1
+    return angles, offsets, 2 * np.pi / m * 2 / n
+
+
+@pytest.mark.parametrize("bandwidth", [0.05, 0.2, 0.5])
+def test_the_estimate_integrates_to_one(bandwidth):
+    rng = np.random.default_rng(0)
+    planes = planes_of(rng.uniform(-np.pi, np.pi, 50), rng.uniform(-1, 1, 50))
+    angles, offsets, area = cells()
+    for weights in (None, rng.standard_normal(50)):
+        density = kernel_density(planes, angles, offsets, weights=weights, bandwidth=bandwidth)
+        assert density.sum() * area == pytest.approx(1, abs=1e-3)
+        assert density.min() >= 0
+
+
+def test_the_estimate_is_periodic_in_the_angle():
+    rng = np.random.default_rng(1)
+    turns, b = rng.uniform(-np.pi, np.pi, 30), rng.uniform(-1, 1, 30)
+    angles, offsets, _ = cells()
+    here = kernel_density(planes_of(turns, b), angles, offsets)
+    np.testing.assert_allclose(kernel_density(planes_of(turns, b), angles + 2 * np.pi, offsets), here, atol=1e-10)
+    shifted = kernel_density(planes_of(turns + angles[70] - angles[0], b), angles, offsets)
+    np.testing.assert_allclose(shifted, np.roll(here, 70, axis=0), atol=1e-10)
+
+
+def test_a_hyperplane_at_the_seam_shows_on_both_sides():
+    angles, offsets, _ = cells()
+    density = kernel_density(planes_of([np.pi], [0.0]), angles, offsets)
+    np.testing.assert_allclose(density, density[::-1], atol=1e-10)
+    assert density[0].max() > 0.9 * density.max()
+
+
+def test_the_uniform_law_is_flat_up_to_the_edges():
+    law = Uniform().prepare(Jet(np.zeros((1, 2)), np.zeros(1)))
+    angles, offsets, _ = cells(24, 20)
+    density = kernel_density(law.sample(50_000, np.random.default_rng(0)), angles, offsets, bandwidth=0.3)
+    np.testing.assert_allclose(density, 1 / (4 * np.pi), rtol=0.1)
+
+
+def test_the_image_has_its_peak_at_the_hyperplane(ax):
+    planes = planes_of([-2.0, 1.0], [0.5, -0.3])
+    plots.angle_offset_density(planes, weights=[1.0, 3.0], ax=ax)
+    (image,) = ax.images
+    values = image.get_array()
+    row, column = np.unravel_index(values.argmax(), values.shape)
+    left, right, bottom, top = image.get_extent()
+    assert (left, right, bottom, top) == pytest.approx((-np.pi, np.pi, -1, 1))
+    assert left + (column + 0.5) * (right - left) / values.shape[1] == pytest.approx(1.0, abs=0.03)
+    assert bottom + (row + 0.5) * (top - bottom) / values.shape[0] == pytest.approx(-0.3, abs=0.02)
+    assert values.mean() * 4 * np.pi == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("planes", "keywords", "message"),
+    [
+        (Hyperplanes(np.eye(3), np.zeros(3)), {}, "d = 2, got d = 3"),
+        (Hyperplanes([[1.0]], [0.0]), {}, "d = 2, got d = 1"),
+        (planes_of([0.0], [0.0]), {"bandwidth": 0.0}, "`bandwidth` must be > 0 and <= 0.5, got 0.0"),
+        (planes_of([0.0], [0.0]), {"weights": [1.0, 2.0]}, r"`weights` must have shape \(N,\) = \(1,\), got \(2,\)"),
+        (planes_of([0.0], [2.0]), {}, "no hyperplane .* meets the unit ball"),
+        (planes_of([0.0], [0.0]), {"weights": [0.0]}, "no hyperplane .* meets the unit ball"),
+    ],
+)
+def test_densities_say_what_is_wrong(planes, keywords, message):
+    with pytest.raises(ValueError, match=message):
+        plots.angle_offset_density(planes, **keywords)
