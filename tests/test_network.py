@@ -10,7 +10,7 @@ from cases import ACTIVATIONS, SMOOTH_ACTIVATIONS
 from nurf._blocks import row_blocks
 from nurf.activations import Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.hyperplanes import Hyperplanes
-from nurf.jets import Jet, Scaling
+from nurf.jets import Scaling
 from nurf.network import Features, ShallowNetwork
 
 N_NEURONS, D = 9, 3
@@ -150,8 +150,8 @@ def test_the_jet_of_a_network():
     assert_array_equal(jet.y, network.value(X))
     assert_array_equal(jet.gradients, network.gradient(X))
     assert_array_equal(jet.hessians, network.hessian(X))
-    assert network.jet(X, like=Jet(X, jet.y)).known == set()
-    assert network.jet(X, like=Jet(X, jet.y, hessians=jet.hessians)).known == {"hessians"}
+    assert network.jet(X, kinds=()).known == set()
+    assert network.jet(X, kinds={"hessians"}).known == {"hessians"}
 
 
 @pytest.mark.parametrize("activation", [*ACTIVATIONS, Softplus(WIDTHS)], ids=short)

@@ -61,6 +61,12 @@ class Activation(ABC):
         """Return the activation whose widths are ``factor`` times as large."""
         return self
 
+    def joined(self, n: int, other: Activation, m: int) -> Activation:
+        """Return the activation of ``n`` neurons of this kind and then ``m`` of ``other``."""
+        if self != other:
+            raise ValueError(f"neurons with {self!r} and with {other!r} cannot be in one network")
+        return self
+
 
 @dataclass(frozen=True)
 class ReLUPower(Activation):
@@ -141,6 +147,12 @@ class SmoothActivation(Activation):
     def rescaled(self, factor: Array) -> Activation:
         """Return the activation whose widths are ``factor`` times as large."""
         return type(self)(self.width * factor)
+
+    def joined(self, n: int, other: Activation, m: int) -> Activation:
+        """Return the activation of ``n`` neurons of this kind and then ``m`` of ``other``, each with its width."""
+        if type(self) is not type(other) or (self == other and np.ndim(self.width) == 0):
+            return super().joined(n, other, m)
+        return type(self)(np.concatenate([np.broadcast_to(self.width, n), np.broadcast_to(other.width, m)]))
 
 
 class Sigmoid(SmoothActivation):

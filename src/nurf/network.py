@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -61,6 +61,13 @@ class Features:
         scale = np.broadcast_to(self.activation.scale, self.n_neurons)
         planes = self.hyperplanes
         return np.ascontiguousarray((planes.normals / scale[:, None]).T), planes.offsets / scale
+
+    def __add__(self, other: Features) -> Features:
+        """Put the neurons of ``other`` behind these."""
+        if self.degree != other.degree:
+            raise ValueError(f"joined features must have tails of one degree, got {self.degree} and {other.degree}")
+        activation = self.activation.joined(self.n_neurons, other.activation, other.n_neurons)
+        return Features(self.hyperplanes + other.hyperplanes, activation, self.degree)
 
     def neurons(self, X: Array, k: int = 0, out: Array | None = None) -> Array:
         """Return ``sigma^(k)(a_n.x + b_n)`` at the points, of shape (n, N), written into ``out`` if given."""
@@ -162,10 +169,10 @@ class ShallowNetwork:
         result += self.features.tail.hessian(X, self._columns(self.tail_coef))
         return result.reshape(len(X), *self.weights.shape[1:], d, d)
 
-    def jet(self, X: Array, like: Jet | None = None) -> Jet:
-        """Return values at the points, with the derivatives that ``like`` has (all by default)."""
-        gradients = self.gradient(X) if like is None or like.gradients is not None else None
-        hessians = self.hessian(X) if like is None or like.hessians is not None else None
+    def jet(self, X: Array, kinds: Collection[str] = ("gradients", "hessians")) -> Jet:
+        """Return values at the points, with the derivatives that are named."""
+        gradients = self.gradient(X) if "gradients" in kinds else None
+        hessians = self.hessian(X) if "hessians" in kinds else None
         return Jet(X, self.value(X), gradients, hessians)
 
     def in_units_of(self, scaling: Scaling) -> ShallowNetwork:

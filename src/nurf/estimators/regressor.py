@@ -14,7 +14,7 @@ from nurf.densities import Density
 from nurf.estimators.base import NetworkRegressor, SamplesHyperplanes, unchanged_on_error
 from nurf.jets import Array, Jet, Scaling
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
-from nurf.training import fit_random
+from nurf.training import fit_adaptive, fit_random, stage_counts
 
 TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 SELECTION: dict[str, Rule] = {"gcv": GeneralizedCrossValidation(), "loo": LeaveOneOut()}
@@ -46,6 +46,9 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     selection : {"gcv", "loo"}, default "gcv"
         How the error of each alpha is estimated where no validation rows are given: generalised cross-validation, or
         closed-form leave-one-out.
+    growth : float, optional
+        Sample in four stages, each with ``growth`` times as many neurons as the one before, from the density of what
+        that one left over. By default all neurons are sampled at once.
     tail : {"auto", "none", "constant", "affine"}, default "auto"
         The polynomial ``p``; by default of degree one less than the activation's order.
     scaling : {"box", "ball", None}, default "box"
@@ -66,7 +69,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     density_ : Density
         The density that was sampled.
     fit_ : Fit
-        The fit in scaled units, with the path over alpha.
+        The fit in scaled units, with the path over alpha, and the history of the stages.
     scaling_ : Scaling
         The change of units.
     n_features_in_ : int
@@ -93,6 +96,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         width: float | None = None,
         alpha: float | str = "auto",
         selection: str = "gcv",
+        growth: float | None = None,
         tail: str = "auto",
         scaling: str | None = "box",
         check_gradients: bool = False,
@@ -104,6 +108,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.width = width
         self.alpha = alpha
         self.selection = selection
+        self.growth = growth
         self.tail = tail
         self.scaling = scaling
         self.check_gradients = check_gradients
@@ -154,18 +159,15 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         scaled = scaling(jet)
         activation = self._make_activation()
         density = self._make_density(scaled, activation)
-        fit = fit_random(
-            scaled,
-            density,
-            activation,
-            self.n_neurons,
-            rng,
-            degree=_choose("tail", self.tail, TAILS),
-            alphas=self._alphas(),
-            rule=Validation(scaling(held_out))
-            if held_out is not None
-            else _choose("selection", self.selection, SELECTION),
-        )
+        rule = _choose("selection", self.selection, SELECTION)
+        if held_out is not None:
+            rule = Validation(scaling(held_out))
+        options = {"degree": _choose("tail", self.tail, TAILS), "alphas": self._alphas(), "rule": rule}
+        if self.growth is None:
+            fit = fit_random(scaled, density, activation, self.n_neurons, rng, **options)
+        else:
+            counts = stage_counts(self.n_neurons, self.growth)
+            fit = fit_adaptive(scaled, density, activation, counts, rng, **options)
         self.fit_, self.scaling_, self.density_, self.alpha_ = fit, scaling, density, fit.alpha
 
     def _alphas(self) -> Array | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -41,27 +42,42 @@ class NormalEquations:
     @classmethod
     def from_data(cls, features: Features, jet: Jet) -> NormalEquations:
         """Accumulate over the rows of ``jet``, in blocks."""
-        y = jet.y.reshape(len(jet), -1)
-        columns = features.n_columns
-        gram = np.zeros((columns, columns), order="F")
-        moments = np.zeros((columns, y.shape[1]))
-        for rows, design in features.design_blocks(jet.X):
-            targets = y[rows]
-            if jet.weights is not None:
-                roots = np.sqrt(jet.weights[rows, None])
-                design *= roots
-                targets = targets * roots
+        columns, y = features.n_columns, jet.y.reshape(len(jet), -1)
+        gram, moments = np.zeros((columns, columns), order="F"), np.zeros((columns, y.shape[1]))
+        for design, targets in _weighted_blocks(features, jet):
             gram = dsyrk(1.0, design.T, beta=1.0, c=gram, overwrite_c=True)
             moments += design.T @ targets
         weights = jet.row_weights
         return cls(
-            gram=np.triu(gram) + np.triu(gram, 1).T,
+            gram=_symmetric(gram),
             moments=moments,
             energy=weights @ y**2,
             total_weight=float(weights.sum()),
             n_rows=int(np.count_nonzero(weights)),
             n_neurons=features.n_neurons,
         )
+
+    def grown(self, features: Features, jet: Jet) -> NormalEquations:
+        """Return the equations of more neurons on the same rows: ``features`` has the old neurons, then new ones.
+
+        Only what involves a new neuron is computed.
+        """
+        old, total = self.n_neurons, features.n_neurons
+        new = total - old
+        square, moments = np.zeros((new, new), order="F"), np.zeros((new, self.moments.shape[1]))
+        cross = np.zeros((self.gram.shape[0], new))
+        for design, targets in _weighted_blocks(features, jet):
+            fresh = np.ascontiguousarray(design[:, old:total])
+            square = dsyrk(1.0, fresh.T, beta=1.0, c=square, overwrite_c=True)
+            cross[:old] += design[:, :old].T @ fresh
+            cross[old:] += design[:, total:].T @ fresh
+            moments += fresh.T @ targets
+        gram = np.empty((features.n_columns, features.n_columns))
+        kept = np.r_[:old, total : features.n_columns]
+        gram[np.ix_(kept, kept)] = self.gram
+        gram[kept, old:total], gram[old:total, kept] = cross, cross.T
+        gram[old:total, old:total] = _symmetric(square)
+        return replace(self, gram=gram, moments=np.insert(self.moments, old, moments, axis=0), n_neurons=total)
 
     def __add__(self, other: NormalEquations) -> NormalEquations:
         """Merge with the normal equations of further rows."""
@@ -78,3 +94,20 @@ class NormalEquations:
             self.n_rows + other.n_rows,
             self.n_neurons,
         )
+
+
+def _weighted_blocks(features: Features, jet: Jet) -> Iterator[tuple[Array, Array]]:
+    """Yield the features and the values of row blocks, both times the square roots of the row weights."""
+    y = jet.y.reshape(len(jet), -1)
+    for rows, design in features.design_blocks(jet.X):
+        if jet.weights is None:
+            yield design, y[rows]
+        else:
+            roots = np.sqrt(jet.weights[rows, None])
+            design *= roots
+            yield design, y[rows] * roots
+
+
+def _symmetric(upper: Array) -> Array:
+    """Return the symmetric matrix with the upper triangle of ``upper``."""
+    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)

@@ -8,9 +8,34 @@ import numpy as np
 
 from nurf.jets import Array, Jet
 from nurf.network import Features, ShallowNetwork
-from nurf.solvers import GeneralizedCrossValidation, Rule, factor, largest_near_best
+from nurf.solvers import GeneralizedCrossValidation, Ridge, Rule, factor, largest_near_best
 
 ALPHAS = np.logspace(0, -14, 16)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of an adaptive fit.
+
+    Attributes
+    ----------
+    n_neurons : int
+        Neurons after the stage.
+    error : float
+        The estimated root mean square error.
+    alpha : float
+        The chosen regularisation.
+    seconds : float
+        Time that the stage took.
+    refused : str or None
+        Why the neurons of this stage were not sampled from the residual, where they were not.
+    """
+
+    n_neurons: int
+    error: float
+    alpha: float
+    seconds: float
+    refused: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,14 +47,20 @@ class Fit:
     network : ShallowNetwork
     alpha : float
         The chosen regularisation, in units of the mean energy of a feature.
+    error : float
+        The estimated root mean square error.
     alphas, errors : arrays of shape (A,)
-        The path that was tried, and the estimated root mean square error for each of its members.
+        The path that was tried, and the estimated error for each of its members.
+    history : tuple of Stage
+        The stages of an adaptive fit.
     """
 
     network: ShallowNetwork
     alpha: float
+    error: float
     alphas: Array
     errors: Array
+    history: tuple[Stage, ...] = ()
 
 
 def fit_outer(features: Features, jet: Jet, *, alphas: Array | None = None, rule: Rule | None = None) -> Fit:
@@ -45,7 +76,13 @@ def fit_outer(features: Features, jet: Jet, *, alphas: Array | None = None, rule
     rule : Rule, default GeneralizedCrossValidation()
         The estimate of the error; the largest alpha within 5% of the best one is taken.
     """
-    ridge = factor(features, jet)
+    return fit_factored(factor(features, jet), features, jet, alphas=alphas, rule=rule)
+
+
+def fit_factored(
+    ridge: Ridge, features: Features, jet: Jet, *, alphas: Array | None = None, rule: Rule | None = None
+) -> Fit:
+    """Do the same with the ridge problem factored already."""
     alphas = ALPHAS if alphas is None else np.asarray(alphas, float)
     penalties = alphas * (ridge.feature_energy or 1.0)
     weights = ridge.solve(penalties)
@@ -53,4 +90,4 @@ def fit_outer(features: Features, jet: Jet, *, alphas: Array | None = None, rule
     errors = rule.errors(ridge, features, jet, penalties, weights)
     best = largest_near_best(alphas, errors)
     network = ShallowNetwork(features, weights[best].reshape(-1, *jet.y.shape[1:]))
-    return Fit(network, float(alphas[best]), alphas, errors)
+    return Fit(network, float(alphas[best]), float(errors[best]), alphas, errors)
