@@ -133,7 +133,10 @@ class SmoothActivation(Activation):
     n_derivatives: ClassVar[int] = 3  # type: ignore[misc]
 
     def __post_init__(self) -> None:
-        width = np.asarray(self.width, float)
+        try:
+            width = np.asarray(self.width, float)
+        except (TypeError, ValueError):
+            width = np.array(np.nan)
         if width.ndim > 1 or not np.all((width > 0) & np.isfinite(width)):
             raise ValueError(f"`width` must be a number > 0, or one for each neuron, got {self.width!r}")
         object.__setattr__(self, "width", width if width.ndim else float(width))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from nurf.jets import Array, Jet, Scaling
+from nurf.jets import Array, Index, Jet, Scaling
 
 MAX_PAIRS = 4000
+FEWEST_PAIRS = 4
 EXPLAINED = 0.5  # relative misfit below which gradients are taken to explain the differences of the values
 
 
@@ -54,31 +55,34 @@ def check_derivatives(X: Any, y: Any, gradients: Any) -> DerivativeCheck:
     jet = Jet(X, y, gradients)
     assert jet.gradients is not None
     n, d = jet.X.shape
-    slopes = jet.gradients.reshape(n, -1, d)
-    values = jet.y.reshape(n, -1)
+    slopes, values = jet.gradients.reshape(n, -1, d), jet.y.reshape(n, -1)
     usable = ~np.isnan(slopes).any(axis=(1, 2))
     pairs = _neighbours(jet[usable])
-    if len(pairs) < 2 * (d + 1):
+    if len(pairs) < FEWEST_PAIRS:
         return DerivativeCheck(None, float("nan"), f"{len(pairs)} pairs of neighbours are too few to tell")
     findings = [
         _compare(jet.X[usable], values[usable, output], slopes[usable, output], pairs)
         for output in range(values.shape[1])
     ]
-    return max(findings, key=lambda finding: (finding.consistent is not True, finding.misfit))
+    severity = {True: 0, None: 1, False: 2}
+    return max(findings, key=lambda finding: (severity[finding.consistent], finding.misfit))
 
 
-def _neighbours(jet: Jet) -> Array:
+def _neighbours(jet: Jet) -> Index:
     """Return pairs of rows that are nearest neighbours, each once, of shape (p, 2); at most ``MAX_PAIRS`` of them."""
+    none = np.empty((0, 2), dtype=np.int64)
     if len(jet) < 2:
-        return np.empty((0, 2), dtype=int)
-    points = Scaling.fit(jet, "box").inputs(jet.X)
-    queries = np.unique(np.linspace(0, len(jet) - 1, MAX_PAIRS).astype(int))
-    distances, nearest = cKDTree(points).query(points[queries], k=2)
-    pairs = np.column_stack([queries, np.where(nearest[:, 1] == queries, nearest[:, 0], nearest[:, 1])])
-    return np.unique(np.sort(pairs[distances[:, 1] > 0], axis=1), axis=0)
+        return none
+    points, rows = np.unique(Scaling.fit(jet, "box").inputs(jet.X), axis=0, return_index=True)
+    if len(points) < 2:
+        return none
+    queries = np.unique(np.linspace(0, len(points) - 1, MAX_PAIRS).astype(int))
+    _, nearest = cKDTree(points).query(points[queries], k=2)
+    pairs = np.sort(rows[np.column_stack([queries, nearest[:, 1]])], axis=1)
+    return np.unique(pairs, axis=0).astype(np.int64)
 
 
-def _compare(X: Array, y: Array, slopes: Array, pairs: Array) -> DerivativeCheck:
+def _compare(X: Array, y: Array, slopes: Array, pairs: Index) -> DerivativeCheck:
     """Compare the gradients ``slopes`` (n, d) of one output with the differences of its values ``y`` (n,)."""
     i, j = pairs.T
     scale = np.abs(y[j] - y[i]).max()
@@ -86,35 +90,47 @@ def _compare(X: Array, y: Array, slopes: Array, pairs: Array) -> DerivativeCheck
         flat = bool(np.all(slopes == 0))
         return DerivativeCheck(flat or None, 0.0, "the values are constant along the data")
     rise = (y[j] - y[i]) / scale
-    total = float(np.linalg.norm(rise))
 
     def terms(g: Array) -> Array:
         return np.asarray((g[i] + g[j]) / 2 * (X[j] - X[i]) / scale)
 
-    def misfit(prediction: Array) -> float:
-        return float(np.linalg.norm(rise - prediction)) / total
-
     given = terms(slopes)
-    as_given = misfit(given.sum(axis=1))
-    if as_given <= EXPLAINED:
-        return DerivativeCheck(True, as_given, f"the gradients explain the values: relative misfit {as_given:.2g}")
-    if slopes.shape[0] == slopes.shape[1] and misfit(terms(slopes.T).sum(axis=1)) <= EXPLAINED:
-        return DerivativeCheck(False, as_given, "the gradients are transposed")
+    misfit = _misfit(rise, given.sum(axis=1))
+    if misfit <= EXPLAINED:
+        return DerivativeCheck(True, misfit, f"the gradients explain the values: relative misfit {misfit:.2g}")
+    # from here on no single pair may decide
+    sizes = 1 / np.maximum(np.abs(rise), np.median(np.abs(rise)) + np.finfo(float).tiny)
+    rise, given = rise * sizes, given * sizes[:, None]
+    transposed = sizes * terms(slopes.T).sum(axis=1) if slopes.shape[0] == slopes.shape[1] else np.zeros_like(rise)
+    if _mends(rise, given, transposed, 0):
+        return DerivativeCheck(False, misfit, "the gradients are transposed")
     line = given.sum(axis=1)
     factor = float(line @ rise / max(float(line @ line), np.finfo(float).tiny))
-    if misfit(factor * line) <= EXPLAINED:
-        wrong_sign = abs(factor + 1) < EXPLAINED
-        found = (
-            "the gradients have the wrong sign" if wrong_sign else f"the gradients must be multiplied by {factor:.3g}"
-        )
-        return DerivativeCheck(False, as_given, found)
+    if _mends(rise, given, factor * line, 1):
+        found = f"the gradients must be multiplied by {factor:.3g}"
+        return DerivativeCheck(False, misfit, "the gradients have the wrong sign" if abs(factor + 1) < 0.5 else found)
     units = np.abs(given).max(axis=0)
     units[units == 0] = 1.0
     factors = np.linalg.lstsq(given / units, rise, rcond=None)[0] / units
-    if misfit(given @ factors) <= EXPLAINED:
-        wrong = ", ".join(f"{k} by {f:.3g}" for k, f in enumerate(factors) if abs(f - 1) > EXPLAINED)
-        return DerivativeCheck(
-            False, as_given, f"partial derivatives must be multiplied, that of input {wrong}: other units, or signs?"
-        )
-    found = f"the gradients do not explain the values: relative misfit {as_given:.2g}, and no factor mends it"
-    return DerivativeCheck(None, as_given, f"{found} (noise, too few points for a rough function, or wrong columns)")
+    if _mends(rise, given, given @ factors, len(factors)):
+        wrong = ", ".join(f"{k} by {f:.3g}" for k, f in enumerate(factors) if abs(f - 1) > 0.5)
+        found = f"partial derivatives must be multiplied, that of input {wrong}: other units, or signs?"
+        return DerivativeCheck(False, misfit, found)
+    found = f"the gradients do not explain the values: relative misfit {misfit:.2g}, and no factor mends it"
+    return DerivativeCheck(None, misfit, f"{found} (noise, too few points for a rough function, or wrong columns)")
+
+
+def _misfit(rise: Array, prediction: Array) -> float:
+    return float(np.linalg.norm(rise - prediction) / np.linalg.norm(rise))
+
+
+def _mends(rise: Array, given: Array, prediction: Array, n_factors: int) -> bool:
+    """Tell whether a prediction with ``n_factors`` fitted numbers explains what the gradients as given do not.
+
+    It must do so by far, and with many more pairs than numbers; ``n`` counts them by their share in the sum of squares.
+    """
+    n = float(np.sum(rise**2) ** 2 / np.sum(rise**4))
+    if n <= 3 * (n_factors + 1):
+        return False
+    left = _misfit(rise, prediction) * np.sqrt(n / (n - n_factors))
+    return bool(left <= EXPLAINED and left <= _misfit(rise, given.sum(axis=1)) / 3)

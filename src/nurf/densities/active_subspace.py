@@ -37,7 +37,8 @@ class ActiveSubspaceLaw(Law):
 
     def sample(self, n: int, rng: np.random.Generator) -> Hyperplanes:
         """Draw ``n`` independent hyperplanes."""
-        directions = (rng.standard_normal((n, len(self.scales))) * self.scales) @ self.axes
+        # noise along the coordinates, so that a seed fixes the draw whatever signs the axes have
+        directions = (rng.standard_normal((n, self.axes.shape[1])) @ self.axes.T * self.scales) @ self.axes
         return with_uniform_offsets(directions, self.domain, rng)
 
     def log_density(self, hyperplanes: Hyperplanes) -> Array:

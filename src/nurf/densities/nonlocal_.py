@@ -62,11 +62,12 @@ class NonlocalLaw(MixtureLaw):
     def directions(self, index: Index, rng: np.random.Generator) -> Array:
         """Draw from ``N(0, C_k)``, by one factor for each point that was selected."""
         selected, position = np.unique(index, return_inverse=True)
-        noise = rng.standard_normal((len(index), len(self.axes)))
+        noise = rng.standard_normal((len(index), self.axes.shape[1])) @ self.axes.T
         result = np.empty_like(noise)
         for block in row_blocks(len(selected), len(self.axes) ** 2):
             eigenvalues, vectors = np.linalg.eigh(self.covariances(selected[block]))
-            roots = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))[:, None, :]
+            scaled = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))[:, None, :]
+            roots = scaled @ np.swapaxes(vectors, 1, 2)  # symmetric, so that the signs of the vectors do not matter
             here = (position >= block.start) & (position < block.stop)
             result[here] = np.einsum("nij,nj->ni", roots[position[here] - block.start], noise[here])
         return result

@@ -43,7 +43,7 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
                     f"and {self.activation!r}"
                 )
             return self.activation
-        kind = ACTIVATIONS.get(self.activation)
+        kind = ACTIVATIONS.get(self.activation) if isinstance(self.activation, str) else None
         if kind is None:
             raise ValueError(
                 f"`activation` must be an Activation or one of {', '.join(ACTIVATIONS)}, got {self.activation!r}"
@@ -59,7 +59,7 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
         order = min(activation.order, 2)
         if isinstance(self.density, Density):
             return self.density
-        if self.density in DENSITIES:
+        if isinstance(self.density, str) and self.density in DENSITIES:
             return DENSITIES[self.density](order)
         if self.density != "auto":
             raise ValueError(

@@ -74,18 +74,20 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
         """
         with unchanged_on_error(self):
             X = validate_data(self, X, dtype=np.float64)
-            self._check_n_neurons()
             several = max(np.ndim(gradients) - 2, np.ndim(hessians) - 3) > 0
             outputs = np.shape(hessians if gradients is None else gradients)[1:2] if several else ()
-            jet = Jet(X, np.zeros((len(X), *outputs)), gradients, hessians)
-            scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
-            scaled = scaling(jet)
-            activation = self._make_activation()
-            density = self._make_density(scaled, activation)
-            law = density.at_width(float(np.mean(activation.width)) or DEFAULT_WIDTH).prepare(scaled)
-            features = Features(law.sample(self.n_neurons, self._generator()), activation, degree=-1)
-            self.features_, self.scaling_, self.density_ = features, scaling, density
+            self._fit(Jet(X, np.zeros((len(X), *outputs)), gradients, hessians))
         return self
+
+    def _fit(self, jet: Jet) -> None:
+        self._check_n_neurons()
+        scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
+        scaled = scaling(jet)
+        activation = self._make_activation()
+        density = self._make_density(scaled, activation)
+        law = density.at_width(float(np.mean(activation.width)) or DEFAULT_WIDTH).prepare(scaled)
+        features = Features(law.sample(self.n_neurons, self._generator()), activation, degree=-1)
+        self.features_, self.scaling_, self.density_ = features, scaling, density
 
     def transform(self, X: Any) -> Array:
         """Return the features at the points, of shape (n, n_neurons)."""

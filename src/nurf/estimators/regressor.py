@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validati
 from nurf.training import fit_adaptive, fit_random, stage_counts
 
 TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
-SELECTION: dict[str, Rule] = {"gcv": GeneralizedCrossValidation(), "loo": LeaveOneOut()}
+SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValidation()}
 
 
 class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
@@ -43,9 +44,9 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     alpha : float or "auto", default "auto"
         Ridge regularisation: the penalty ``alpha N / 2 |c|^2`` on half the mean squared error (paper, eq. 1.6), with
         ``alpha`` in units of the mean energy of a feature. "auto" takes the largest within 5% of the best of a path.
-    selection : {"gcv", "loo"}, default "gcv"
-        How the error of each alpha is estimated where no validation rows are given: generalised cross-validation, or
-        closed-form leave-one-out.
+    selection : {"loo", "gcv"}, default "loo"
+        How the error of each alpha is estimated where no validation rows are given: closed-form leave-one-out, or
+        generalised cross-validation, which is faster and more often misled.
     growth : float, optional
         Sample in four stages, each with ``growth`` times as many neurons as the one before, from the density of what
         that one left over. By default all neurons are sampled at once.
@@ -95,7 +96,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         activation: str | Activation = "sigmoid",
         width: float | None = None,
         alpha: float | str = "auto",
-        selection: str = "gcv",
+        selection: str = "loo",
         growth: float | None = None,
         tail: str = "auto",
         scaling: str | None = "box",
@@ -171,10 +172,9 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.fit_, self.scaling_, self.density_, self.alpha_ = fit, scaling, density, fit.alpha
 
     def _alphas(self) -> Array | None:
-        if isinstance(self.alpha, str):
-            if self.alpha == "auto":
-                return None
-        elif np.isfinite(self.alpha) and self.alpha > 0:
+        if isinstance(self.alpha, str) and self.alpha == "auto":
+            return None
+        if isinstance(self.alpha, Real) and np.isfinite(self.alpha) and self.alpha > 0:
             return np.array([self.alpha], float)
         raise ValueError(f"`alpha` must be 'auto' or a number > 0, got {self.alpha!r}")
 
@@ -192,7 +192,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         if validation is None:
             return jet, None
         if isinstance(validation, float):
-            n = round(validation * len(jet))
+            n = round(validation * len(jet)) if 0 < validation < 1 else 0
             if not 0 < n < len(jet):
                 raise ValueError(
                     f"`validation` must leave rows on both sides, got a share of {validation} of {len(jet)} rows"
@@ -212,6 +212,6 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
 
 def _choose(name: str, key: str, table: dict[str, Any]) -> Any:
-    if key not in table:
+    if not (isinstance(key, str) and key in table):
         raise ValueError(f"`{name}` must be one of {', '.join(map(repr, table))}, got {key!r}")
     return table[key]

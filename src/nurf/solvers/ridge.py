@@ -19,6 +19,8 @@ from nurf.jets import Array, Jet
 from nurf.network import Features
 from nurf.solvers.normal_equations import NormalEquations
 
+EPS = float(np.finfo(float).eps)
+
 
 class Ridge(ABC):
     """A factorised ridge problem.
@@ -27,17 +29,15 @@ class Ridge(ABC):
     ----------
     eigenvalues : array of shape (m,)
         Those of ``Phi^T W Phi / W``, or of ``Phi Phi^T``, after elimination of the tail.
-    projections : array of shape (m, k)
-        The data along the eigenvectors, such that ``sum projections^2`` is their explainable mean square.
-    unexplained : array of shape (k,)
-        The mean square of what no outer weights can explain.
+    feature_energy : float
+        Mean over the neurons of the mean square of a feature, tail eliminated: the natural unit of ``alpha``. Zero
+        where the tail explains all features.
     n_neurons, n_rows, tail_rank : int
     total_weight : float
     """
 
     eigenvalues: Array
-    projections: Array
-    unexplained: Array
+    feature_energy: float
     n_neurons: int
     n_rows: int
     tail_rank: int
@@ -51,26 +51,26 @@ class Ridge(ABC):
     def leverages(self, features: Features, jet: Jet, alphas: Array) -> Array:
         """Return ``d prediction_k / d y_k`` on the rows that were fitted, of shape (n, A)."""
 
-    @property
-    def feature_energy(self) -> float:
-        """Mean over the neurons of the mean square of a feature (tail eliminated): the natural unit of ``alpha``."""
-        return float(self.eigenvalues.sum() / self.n_neurons)
-
+    @abstractmethod
     def mean_square_residual(self, alphas: Array) -> Array:
         """Return the weighted mean of the squared training residuals for every alpha, of shape (A, k)."""
-        kept = self._penalties(alphas) / self._shifted(alphas)
-        return np.asarray(kept**2 @ self.projections**2 + self.unexplained)
 
     def degrees_of_freedom(self, alphas: Array) -> Array:
         """Return the trace of the map from data to predictions, tail included, of shape (A,)."""
         return np.asarray(self.tail_rank + np.sum(self.eigenvalues / self._shifted(alphas), axis=1))
 
     def _penalties(self, alphas: Array) -> Array:
+        """Return ``alpha N``, of shape (A, 1)."""
         return np.asarray(alphas, float)[:, None] * self.n_neurons
 
     def _shifted(self, alphas: Array) -> Array:
         """Return ``eigenvalues + alpha N``, of shape (A, m)."""
         return np.asarray(self.eigenvalues + self._penalties(alphas))
+
+    def _energy_left(self, energy: float) -> float:
+        """Return the energy of a feature with the tail eliminated; rounding is all that is left of nothing."""
+        left = float(self.eigenvalues.sum() / self.n_neurons)
+        return left if left > 1000 * EPS * energy else 0.0
 
 
 class PrimalRidge(Ridge):
@@ -86,18 +86,21 @@ class PrimalRidge(Ridge):
         reduced = gram[:N, :N] - self._cross.T @ self._elimination
         eigenvalues, self._vectors = eigh(reduced, driver="evd", overwrite_a=True, check_finite=False)
         self.eigenvalues = np.maximum(eigenvalues, 0.0)
+        self.feature_energy = self._energy_left(float(gram.diagonal()[:N].mean()))
         self._rotated = self._vectors.T @ (moments[:N] - self._elimination.T @ self._tail_moments)
-        floor = np.finfo(float).eps * max(1.0, float(self.eigenvalues.max(initial=0.0)))
-        self.projections = self._rotated / np.sqrt(np.maximum(self.eigenvalues, floor))[:, None]
-        explained = np.sum(self._tail_moments * (self._tail_inverse @ self._tail_moments), axis=0)
-        left = equations.energy / W - explained - np.sum(self.projections**2, axis=0)
-        self.unexplained = np.maximum(left, 0.0)
+        self._energy = equations.energy / W
+        self._tail_energy = np.sum(self._tail_moments * (self._tail_inverse @ self._tail_moments), axis=0)
 
     def solve(self, alphas: Array) -> Array:
         """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
         coef = self._vectors @ (self._rotated / self._shifted(alphas)[..., None])
         tail = self._tail_inverse @ (self._tail_moments - self._cross @ coef)
         return np.concatenate([coef, tail], axis=1)
+
+    def mean_square_residual(self, alphas: Array) -> Array:
+        """Return the mean square, from that of the data less what is explained: not below the rounding of the data."""
+        explained = (2 - self.eigenvalues / self._shifted(alphas)) / self._shifted(alphas) @ self._rotated**2
+        return np.maximum(self._energy - self._tail_energy - explained, 16 * EPS * self._energy)
 
     def leverages(self, features: Features, jet: Jet, alphas: Array) -> Array:
         """Return ``d prediction_k / d y_k`` on the rows that were fitted, of shape (n, A)."""
@@ -127,14 +130,18 @@ class DualRidge(Ridge):
         self._reduced = self._without_tail(self._neurons)
         eigenvalues, self._vectors = eigh(self._reduced @ self._reduced.T, driver="evd", check_finite=False)
         self.eigenvalues = np.maximum(eigenvalues, 0.0)
-        self.projections = self._vectors.T @ self._without_tail(targets)
-        self.unexplained = np.zeros(targets.shape[1])
+        self.feature_energy = self._energy_left(float(np.sum(self._neurons**2) / N))
+        self._projections = self._vectors.T @ self._without_tail(targets)
 
     def solve(self, alphas: Array) -> Array:
         """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
-        coef = self._reduced.T @ (self._vectors @ (self.projections / self._shifted(alphas)[..., None]))
+        coef = self._reduced.T @ (self._vectors @ (self._projections / self._shifted(alphas)[..., None]))
         tail = self._tail_solve @ (self._targets - self._neurons @ coef)
         return np.concatenate([coef, tail], axis=1)
+
+    def mean_square_residual(self, alphas: Array) -> Array:
+        """Return the mean square of ``alpha N / (eigenvalue + alpha N)`` times the data along the eigenvectors."""
+        return np.asarray((self._penalties(alphas) / self._shifted(alphas)) ** 2 @ self._projections**2)
 
     def leverages(self, features: Features, jet: Jet, alphas: Array) -> Array:
         """Return ``d prediction_k / d y_k`` on the rows that were fitted, of shape (n, A)."""

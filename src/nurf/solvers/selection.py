@@ -9,9 +9,10 @@ import numpy as np
 
 from nurf.jets import Array, Jet
 from nurf.network import Features
-from nurf.solvers.ridge import Ridge
+from nurf.solvers.ridge import EPS, Ridge
 
 TOLERANCE = 0.05
+TINY = float(np.finfo(float).tiny)
 
 
 class Rule(ABC):
@@ -48,19 +49,25 @@ class GeneralizedCrossValidation(Rule):
     def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
         """Return the square root of the criterion, outputs added up."""
         n = max(ridge.total_weight, float(ridge.n_rows))
-        left = np.maximum(1 - ridge.degrees_of_freedom(alphas) / n, np.finfo(float).eps)
+        left = np.maximum(1 - ridge.degrees_of_freedom(alphas) / n, EPS)
         return np.asarray(np.sqrt(ridge.mean_square_residual(alphas).sum(axis=1)) / left)
 
 
 @dataclass(frozen=True)
 class LeaveOneOut(Rule):
-    """The mean of ``(r_k / (1 - h_k))^2``: the exact leave-one-row-out residuals, from the leverages ``h_k``."""
+    """The mean of ``(r_k / (1 - h_k))^2``: the exact residuals with one row left out, from the leverages ``h_k``.
+
+    A row of weight two counts as two rows, of which one is left out. Where the weights add up to less than the number of
+    rows, they are no row counts, and at most the mean weight is left out of a row.
+    """
 
     def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
         """Return the root mean square, outputs added up."""
-        left = np.maximum(1 - ridge.leverages(features, jet, alphas), np.finfo(float).eps)
-        squares = squared_residuals(features, jet, weights) / left**2
-        return np.asarray(np.sqrt(jet.row_weights @ squares / ridge.total_weight))
+        rows = jet.row_weights
+        unit = ridge.total_weight / max(ridge.total_weight, float(ridge.n_rows))
+        leverages = ridge.leverages(features, jet, alphas) * (np.minimum(rows, unit) / np.maximum(rows, TINY))[:, None]
+        squares = squared_residuals(features, jet, weights) / np.maximum(1 - leverages, EPS) ** 2
+        return np.asarray(np.sqrt(rows @ squares / ridge.total_weight))
 
 
 def squared_residuals(features: Features, jet: Jet, weights: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from nurf.jets import Array, Jet
 from nurf.network import Features, ShallowNetwork
-from nurf.solvers import GeneralizedCrossValidation, Ridge, Rule, factor, largest_near_best
+from nurf.solvers import LeaveOneOut, Ridge, Rule, factor, largest_near_best
 
 ALPHAS = np.logspace(0, -14, 16)
 
@@ -73,7 +73,7 @@ def fit_outer(features: Features, jet: Jet, *, alphas: Array | None = None, rule
     alphas : array of shape (A,), optional
         The path; by default 16 values from 1 down to 1e-14. The unit is the mean energy of a feature: the paper's
         penalty ``alpha N / 2 |c|^2`` (eq. 1.6) with ``alpha`` times ``ridge.feature_energy``.
-    rule : Rule, default GeneralizedCrossValidation()
+    rule : Rule, default LeaveOneOut()
         The estimate of the error; the largest alpha within 5% of the best one is taken.
     """
     return fit_factored(factor(features, jet), features, jet, alphas=alphas, rule=rule)
@@ -86,7 +86,7 @@ def fit_factored(
     alphas = ALPHAS if alphas is None else np.asarray(alphas, float)
     penalties = alphas * (ridge.feature_energy or 1.0)
     weights = ridge.solve(penalties)
-    rule = GeneralizedCrossValidation() if rule is None else rule
+    rule = LeaveOneOut() if rule is None else rule
     errors = rule.errors(ridge, features, jet, penalties, weights)
     best = largest_near_best(alphas, errors)
     network = ShallowNetwork(features, weights[best].reshape(-1, *jet.y.shape[1:]))

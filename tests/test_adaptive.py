@@ -1,0 +1,202 @@
+"""Residual stages: what each stage samples from, that nothing is recomputed wrongly, and when a stage is refused."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nurf import Jet, RandomFeatureRegressor, problems
+from nurf.activations import Heaviside, Sigmoid, Softplus
+from nurf.densities import Local, Nonlocal, Uniform
+from nurf.densities.base import Density
+from nurf.network import Features
+from nurf.solvers import NormalEquations, Validation
+from nurf.training import fit_adaptive, fit_outer, fit_random, stage_counts
+
+
+@dataclass(frozen=True)
+class Spy(Density):
+    """A density that remembers the jets that it was prepared from."""
+
+    inner: Density = field(default_factory=lambda: Local(jitter=0.1))
+    seen: list = field(default_factory=list)
+
+    @property
+    def needs(self):
+        return self.inner.needs
+
+    def _prepare(self, jet, domain):
+        self.seen.append(jet)
+        return self.inner.prepare(jet, domain)
+
+
+def wave(n=300, noise=0.0, seed=0, weights=False):
+    problem = problems.get("planar_wave")
+    rng = np.random.default_rng(seed)
+    jet = problem.jet(problem.sample(n, rng), noise=noise, rng=rng)
+    return Jet(jet.X, jet.y, jet.gradients, weights=rng.uniform(0.5, 3, n) if weights else None)
+
+
+def relative(model, problem, n=2000):
+    X = problem.sample(n, np.random.default_rng(99))
+    return np.linalg.norm(model.predict(X) - problem.value(X)) / np.linalg.norm(problem.value(X))
+
+
+class TestGrownEquations:
+    @pytest.mark.parametrize("degree", [-1, 0, 1])
+    @pytest.mark.parametrize("weights", [False, True])
+    def test_equal_those_made_at_once(self, degree, weights):
+        jet = wave(weights=weights)
+        law, rng = Uniform().prepare(jet), np.random.default_rng(1)
+        parts = [Features(law.sample(n, rng), Sigmoid(0.2), degree) for n in (5, 7, 11)]
+        grown = NormalEquations.from_data(parts[0], jet)
+        features = parts[0]
+        for part in parts[1:]:
+            features = features + part
+            grown = grown.grown(features, jet)
+        whole = NormalEquations.from_data(features, jet)
+        assert_allclose(grown.gram, whole.gram, rtol=1e-12, atol=1e-12)
+        assert_allclose(grown.moments, whole.moments, rtol=1e-12, atol=1e-12)
+        assert grown.n_neurons == 23
+        assert_array_equal(grown.energy, whole.energy)
+
+    def test_many_rows_come_in_blocks(self, monkeypatch):
+        jet = wave()
+        law, rng = Uniform().prepare(jet), np.random.default_rng(1)
+        old, new = (Features(law.sample(n, rng), Sigmoid(0.2)) for n in (5, 7))
+        whole = NormalEquations.from_data(old + new, jet)
+        monkeypatch.setattr("nurf._blocks.row_blocks.__defaults__", (13 * 17,))
+        grown = NormalEquations.from_data(old, jet).grown(old + new, jet)
+        assert_allclose(grown.gram, whole.gram, rtol=1e-12, atol=1e-12)
+
+    def test_joined_features_keep_their_widths(self):
+        planes = Uniform().prepare(wave()).sample(5, np.random.default_rng(0))
+        joined = Features(planes[:2], Sigmoid(0.1)) + Features(planes[2:], Sigmoid([0.2, 0.3, 0.4]))
+        assert_array_equal(joined.activation.width, [0.1, 0.1, 0.2, 0.3, 0.4])
+        assert (Features(planes[:2], Sigmoid(0.1)) + Features(planes[2:], Sigmoid(0.1))).activation == Sigmoid(0.1)
+        with pytest.raises(ValueError, match=r"Sigmoid.*Softplus.*one network"):
+            Features(planes[:2], Sigmoid(0.1)) + Features(planes[2:], Softplus(0.1))
+        with pytest.raises(ValueError, match=r"one degree, got 0 and 1"):
+            Features(planes[:2], Sigmoid(0.1)) + Features(planes[2:], Sigmoid(0.1), 1)
+
+
+class TestStages:
+    def test_one_stage_is_the_plain_fit(self):
+        jet = wave()
+        plain = fit_random(jet, Nonlocal(), Sigmoid(0.1), 50, np.random.default_rng(3))
+        staged = fit_adaptive(jet, Nonlocal(), Sigmoid(0.1), [50], np.random.default_rng(3))
+        assert_array_equal(staged.network.weights, plain.network.weights)
+        assert [stage.n_neurons for stage in staged.history] == [50]
+
+    @pytest.mark.parametrize("counts", [[20, 45, 90], [60, 120, 400]])  # the last one has more neurons than rows
+    def test_outer_weights_are_those_of_all_features(self, counts):
+        jet, alphas = wave(), np.array([1e-4, 1e-6])
+        fit = fit_adaptive(
+            jet, Local(jitter=0.1), Sigmoid(0.1), counts, np.random.default_rng(0), alphas=alphas, patience=9
+        )
+        again = fit_outer(fit.network.features, jet, alphas=alphas)
+        assert fit.network.features.n_neurons in counts
+        assert_allclose(fit.network.value(jet.X), again.network.value(jet.X), atol=1e-6)
+        assert_allclose([fit.alpha, fit.error], [again.alpha, again.error], rtol=1e-6)
+
+    def test_each_stage_samples_from_the_residual_of_the_last(self):
+        jet, spy, counts = wave(), Spy(), [30, 60, 100]
+        fit_adaptive(jet, spy, Sigmoid(0.2), counts, np.random.default_rng(0), patience=9)
+        assert len(spy.seen) == 3
+        assert_array_equal(spy.seen[0].gradients, jet.gradients)
+        for stage in (1, 2):
+            first = fit_adaptive(jet, Spy(), Sigmoid(0.2), counts[:stage], np.random.default_rng(0), patience=9).network
+            h = 1e-5
+            steps = [h * e for e in np.eye(2)]
+            slopes = np.stack([(first.value(jet.X + s) - first.value(jet.X - s)) / (2 * h) for s in steps], axis=-1)
+            assert_allclose(spy.seen[stage].gradients, jet.gradients - slopes, atol=1e-5)
+            assert_allclose(spy.seen[stage].y, jet.y - first.value(jet.X), atol=1e-12)
+
+    def test_hessians_of_the_residual_for_softplus(self):
+        problem = problems.get("gaussian_bump")
+        jet, spy = problem.jet(problem.grid(200)), Spy(inner=Local(2, jitter=0.05))
+        fit = fit_adaptive(jet, spy, Softplus(0.05), [10, 20], np.random.default_rng(0))
+        assert len(fit.history) == 2
+        assert np.linalg.norm(spy.seen[1].hessians) < np.linalg.norm(jet.hessians)
+
+    def test_history_tells_each_stage(self):
+        jet, held = wave(), wave(200, seed=7)
+        fit = fit_adaptive(
+            jet, Local(jitter=0.2), Sigmoid(0.1), [20, 40, 80], np.random.default_rng(0), rule=Validation(held)
+        )
+        assert [stage.n_neurons for stage in fit.history] == [20, 40, 80]
+        assert all(stage.seconds > 0 and stage.alpha > 0 and stage.refused is None for stage in fit.history)
+        assert fit.error == min(stage.error for stage in fit.history)
+        residuals = [jet.y - fit.network.value(jet.X), held.y - fit.network.value(held.X)]
+        assert_allclose(fit.error, np.sqrt(np.mean(np.concatenate(residuals) ** 2)), rtol=1e-6)
+
+
+class TestRefusal:
+    def test_an_unstable_residual_is_refused(self):
+        # hardly regularised narrow neurons follow the noise: the network's slopes are not those of the function
+        jet, spy = wave(noise=0.5), Spy(inner=Local(jitter=0.1))
+        fit = fit_adaptive(
+            jet, spy, Sigmoid(0.01), [150, 200], np.random.default_rng(0), alphas=np.array([1e-12]), patience=9
+        )
+        reason = fit.history[1].refused
+        assert reason is not None
+        assert "gradients of the residual are" in reason
+        assert float(reason.split(" are ")[1].split(" times")[0]) > 1
+        assert_array_equal(spy.seen[1].gradients, jet.gradients)
+
+    def test_nothing_is_refused_when_regularised(self):
+        fit = fit_adaptive(wave(noise=0.05), Local(jitter=0.1), Sigmoid(0.1), [50, 100], np.random.default_rng(0))
+        assert [stage.refused for stage in fit.history] == [None, None]
+
+
+class TestStopping:
+    def test_stops_when_stages_do_not_help(self):
+        jet = wave(noise=1.0)
+        counts = [150, 160, 170, 180, 190]
+        fit = fit_adaptive(jet, Uniform(), Sigmoid(0.1), counts, np.random.default_rng(0), patience=1)
+        errors = [stage.error for stage in fit.history]
+        assert len(errors) < len(counts)
+        assert errors[-1] >= 0.99 * min(errors[:-1])
+        assert fit.error == min(errors)
+
+    def test_the_best_stage_is_kept(self):
+        fit = fit_adaptive(
+            wave(noise=1.0), Uniform(), Sigmoid(0.02), [10, 100, 250], np.random.default_rng(0),
+            alphas=np.array([1e-9]), patience=9,
+        )  # fmt: skip
+        best = min(fit.history, key=lambda stage: stage.error)
+        assert fit.network.features.n_neurons == best.n_neurons == 10
+
+
+class TestErrors:
+    @pytest.mark.parametrize("counts", [[], [0, 5], [10, 10], [20, 10]])
+    def test_of_counts(self, counts):
+        with pytest.raises(ValueError, match=r"whole numbers >= 1 that increase, got"):
+            fit_adaptive(wave(), Uniform(), Sigmoid(0.1), counts, np.random.default_rng(0))
+
+    def test_a_residual_needs_a_differentiable_network(self):
+        with pytest.raises(ValueError, match=r"Heaviside\(\) has derivatives up to 0.*smoother"):
+            fit_adaptive(wave(), Local(), Heaviside(), [10, 20], np.random.default_rng(0))
+
+    @pytest.mark.parametrize("growth", [1.0, 0.5, np.nan, np.inf])
+    def test_of_growth(self, growth):
+        with pytest.raises(ValueError, match=r"`growth` must be a number > 1, got"):
+            stage_counts(100, growth)
+
+
+class TestEstimator:
+    def test_stages_mend_what_local_sampling_cannot(self):
+        corner = problems.get("corner")
+        data = corner.jet(corner.grid(31))
+        errors = {}
+        for growth in (None, 2.0):
+            model = RandomFeatureRegressor(200, density="local", width=0.05, growth=growth, random_state=0)
+            errors[growth] = relative(model.fit(data.X, data.y, gradients=data.gradients), corner)
+        assert errors[2.0] < errors[None] / 3
+
+    def test_history(self):
+        data = wave()
+        model = RandomFeatureRegressor(80, growth=2.0, random_state=0).fit(data.X, data.y, gradients=data.gradients)
+        assert model.fit_.history[0].n_neurons == 10
+        assert len(model.hyperplanes_) == min(model.fit_.history, key=lambda stage: stage.error).n_neurons
