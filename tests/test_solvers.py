@@ -213,8 +213,8 @@ class TestRidge:
         for method in (ridge.solve, ridge.mean_square_residual, ridge.degrees_of_freedom):
             single = np.concatenate([method(ALPHAS[i : i + 1]) for i in range(len(ALPHAS))])
             assert_allclose(method(ALPHAS), single, rtol=1e-12)
-        single = [ridge.leverages(features, jet, ALPHAS[i : i + 1]) for i in range(len(ALPHAS))]
-        assert_allclose(ridge.leverages(features, jet, ALPHAS), np.hstack(single), rtol=1e-12)
+        single = [ridge.residuals(features, jet, ALPHAS[i : i + 1])[1] for i in range(len(ALPHAS))]
+        assert_allclose(ridge.residuals(features, jet, ALPHAS)[1], np.hstack(single), rtol=1e-12)
 
     @forms
     @sizes
@@ -225,7 +225,8 @@ class TestRidge:
         ridge, w = form(features, jet), weights_of(jet)
         hats = [hat_matrix(features, jet, alpha) for alpha in ALPHAS]
         assert_allclose(ridge.degrees_of_freedom(ALPHAS), [np.trace(hat) for hat in hats], rtol=1e-8)
-        leverages = ridge.leverages(features, jet, ALPHAS)
+        left, leverages = ridge.residuals(features, jet, ALPHAS)
+        assert_allclose(left, np.stack([jet.y - hat @ jet.y for hat in hats], axis=1), rtol=1e-6, atol=1e-9)
         assert_allclose(leverages, np.column_stack([np.diag(hat) for hat in hats]), rtol=1e-8, atol=1e-10)
         residuals = [w @ (jet.y - hat @ jet.y) ** 2 / w.sum() for hat in hats]
         assert_allclose(ridge.mean_square_residual(ALPHAS), residuals, rtol=1e-7)

@@ -48,8 +48,15 @@ class Ridge(ABC):
         """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
 
     @abstractmethod
-    def leverages(self, features: Features, jet: Jet, alphas: Array) -> Array:
-        """Return ``d prediction_k / d y_k`` on the rows that were fitted, of shape (n, A)."""
+    def residuals(self, features: Features, jet: Jet, alphas: Array) -> tuple[Array, Array]:
+        """Return what is left of the rows that were fitted, for every alpha.
+
+        Returns
+        -------
+        residuals : array of shape (n, A, k)
+        leverages : array of shape (n, A)
+            ``d prediction_k / d y_k``.
+        """
 
     @abstractmethod
     def mean_square_residual(self, alphas: Array) -> Array:
@@ -100,17 +107,21 @@ class PrimalRidge(Ridge):
     def mean_square_residual(self, alphas: Array) -> Array:
         """Return the mean square, from that of the data less what is explained: not below the rounding of the data."""
         explained = (2 - self.eigenvalues / self._shifted(alphas)) / self._shifted(alphas) @ self._rotated**2
-        return np.maximum(self._energy - self._tail_energy - explained, 16 * EPS * self._energy)
+        return np.asarray(np.maximum(self._energy - self._tail_energy - explained, 16 * EPS * self._energy))
 
-    def leverages(self, features: Features, jet: Jet, alphas: Array) -> Array:
-        """Return ``d prediction_k / d y_k`` on the rows that were fitted, of shape (n, A)."""
-        result = np.empty((len(jet), len(alphas)))
-        shares = 1 / self._shifted(alphas).T
+    def residuals(self, features: Features, jet: Jet, alphas: Array) -> tuple[Array, Array]:
+        """Return residuals and leverages, in one pass over the rows."""
+        y, (shifted, N) = jet.y.reshape(len(jet), 1, -1), (self._shifted(alphas), self.n_neurons)
+        residuals, leverages = np.empty((len(jet), len(alphas), y.shape[2])), np.empty((len(jet), len(alphas)))
+        path = np.moveaxis(self._rotated / shifted[..., None], 0, 1).reshape(N, -1)
+        tail_coef = self._tail_inverse @ self._tail_moments
         for rows, design in features.design_blocks(jet.X):
-            neurons, tail = design[:, : self.n_neurons], design[:, self.n_neurons :]
-            rotated = (neurons - tail @ self._elimination) @ self._vectors
-            result[rows] = rotated**2 @ shares + np.sum(tail @ self._tail_inverse * tail, axis=1)[:, None]
-        return result * (jet.row_weights / self.total_weight)[:, None]
+            tail = design[:, N:]
+            rotated = (design[:, :N] - tail @ self._elimination) @ self._vectors
+            predictions = (rotated @ path).reshape(len(design), len(alphas), -1) + (tail @ tail_coef)[:, None, :]
+            residuals[rows] = y[rows] - predictions
+            leverages[rows] = rotated**2 @ (1 / shifted.T) + np.sum(tail @ self._tail_inverse * tail, axis=1)[:, None]
+        return residuals, leverages * (jet.row_weights / self.total_weight)[:, None]
 
 
 class DualRidge(Ridge):
@@ -121,6 +132,7 @@ class DualRidge(Ridge):
         weights = jet.row_weights
         roots = np.sqrt(weights / weights.sum())[:, None]
         design = features.design(jet.X) * roots
+        self._roots = roots
         targets = jet.y.reshape(len(jet), -1) * roots
         self.n_neurons, self.n_rows = N, int(np.count_nonzero(weights))
         self.total_weight = float(weights.sum())
@@ -143,10 +155,12 @@ class DualRidge(Ridge):
         """Return the mean square of ``alpha N / (eigenvalue + alpha N)`` times the data along the eigenvectors."""
         return np.asarray((self._penalties(alphas) / self._shifted(alphas)) ** 2 @ self._projections**2)
 
-    def leverages(self, features: Features, jet: Jet, alphas: Array) -> Array:
-        """Return ``d prediction_k / d y_k`` on the rows that were fitted, of shape (n, A)."""
-        shares = (self.eigenvalues / self._shifted(alphas)).T
-        return np.asarray(self._vectors**2 @ shares + np.sum(self._tail_basis**2, axis=1)[:, None])
+    def residuals(self, features: Features, jet: Jet, alphas: Array) -> tuple[Array, Array]:
+        """Return residuals and leverages, from the eigenvectors alone."""
+        left = self._penalties(alphas) / self._shifted(alphas)
+        residuals = np.einsum("nm,am,mk->nak", self._vectors, left, self._projections, optimize=True)
+        leverages = self._vectors**2 @ (self.eigenvalues / self._shifted(alphas)).T
+        return residuals / self._roots[:, :, None], leverages + np.sum(self._tail_basis**2, axis=1)[:, None]
 
     def _without_tail(self, columns: Array) -> Array:
         return np.asarray(columns - self._tail_basis @ (self._tail_basis.T @ columns))

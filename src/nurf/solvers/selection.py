@@ -12,7 +12,6 @@ from nurf.network import Features
 from nurf.solvers.ridge import EPS, Ridge
 
 TOLERANCE = 0.05
-TINY = float(np.finfo(float).tiny)
 
 
 class Rule(ABC):
@@ -32,10 +31,13 @@ class Validation(Rule):
     def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
         """Return the root mean square over all rows of both sets, outputs added up."""
         held = self.validation
+        y, w = held.y.reshape(len(held), 1, -1), held.row_weights
         total = ridge.total_weight * ridge.mean_square_residual(alphas).sum(axis=1)
-        squares = squared_residuals(features, held, weights)
-        count = ridge.total_weight + held.row_weights.sum()
-        return np.asarray(np.sqrt((total + held.row_weights @ squares) / count))
+        path = np.moveaxis(weights, 0, 1).reshape(features.n_columns, -1)
+        for rows, design in features.design_blocks(held.X):
+            predictions = (design @ path).reshape(len(design), len(alphas), -1)
+            total += w[rows] @ np.sum((predictions - y[rows]) ** 2, axis=2)
+        return np.asarray(np.sqrt(total / (ridge.total_weight + w.sum())))
 
 
 @dataclass(frozen=True)
@@ -57,28 +59,18 @@ class GeneralizedCrossValidation(Rule):
 class LeaveOneOut(Rule):
     """The mean of ``(r_k / (1 - h_k))^2``: the exact residuals with one row left out, from the leverages ``h_k``.
 
-    A row of weight two counts as two rows, of which one is left out. Where the weights add up to less than the number of
-    rows, they are no row counts, and at most the mean weight is left out of a row.
+    A row of weight two counts as two rows, of which one is left out. Where the weights add up to less than the number
+    of rows, they are no row counts, and at most the mean weight is left out of a row.
     """
 
     def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
         """Return the root mean square, outputs added up."""
         rows = jet.row_weights
         unit = ridge.total_weight / max(ridge.total_weight, float(ridge.n_rows))
-        leverages = ridge.leverages(features, jet, alphas) * (np.minimum(rows, unit) / np.maximum(rows, TINY))[:, None]
-        squares = squared_residuals(features, jet, weights) / np.maximum(1 - leverages, EPS) ** 2
+        residuals, leverages = ridge.residuals(features, jet, alphas)
+        left = 1 - leverages * (np.minimum(rows, unit) / rows)[:, None]
+        squares = np.sum(residuals**2, axis=2) / np.maximum(left, EPS) ** 2
         return np.asarray(np.sqrt(rows @ squares / ridge.total_weight))
-
-
-def squared_residuals(features: Features, jet: Jet, weights: Array) -> Array:
-    """Return ``|y_k - prediction_k|^2``, outputs added up, for every alpha, of shape (n, A)."""
-    path = np.moveaxis(weights, 0, 1).reshape(features.n_columns, -1)
-    y = jet.y.reshape(len(jet), 1, -1)
-    result = np.empty((len(jet), len(weights)))
-    for rows, design in features.design_blocks(jet.X):
-        predictions = (design @ path).reshape(len(design), len(weights), -1)
-        result[rows] = np.sum((predictions - y[rows]) ** 2, axis=2)
-    return result
 
 
 def largest_near_best(alphas: Array, errors: Array, tolerance: float = TOLERANCE) -> int:
