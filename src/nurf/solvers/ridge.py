@@ -100,7 +100,7 @@ class PrimalRidge(Ridge):
 
     def solve(self, alphas: Array) -> Array:
         """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
-        coef = self._vectors @ (self._rotated / self._shifted(alphas)[..., None])
+        coef = _unstacked(self._vectors @ self._path(alphas), len(alphas))
         tail = self._tail_inverse @ (self._tail_moments - self._cross @ coef)
         return np.concatenate([coef, tail], axis=1)
 
@@ -113,7 +113,7 @@ class PrimalRidge(Ridge):
         """Return residuals and leverages, in one pass over the rows."""
         y, (shifted, N) = jet.y.reshape(len(jet), 1, -1), (self._shifted(alphas), self.n_neurons)
         residuals, leverages = np.empty((len(jet), len(alphas), y.shape[2])), np.empty((len(jet), len(alphas)))
-        path = np.moveaxis(self._rotated / shifted[..., None], 0, 1).reshape(N, -1)
+        path = self._path(alphas)
         tail_coef = self._tail_inverse @ self._tail_moments
         for rows, design in features.design_blocks(jet.X):
             tail = design[:, N:]
@@ -122,6 +122,10 @@ class PrimalRidge(Ridge):
             residuals[rows] = y[rows] - predictions
             leverages[rows] = rotated**2 @ (1 / shifted.T) + np.sum(tail @ self._tail_inverse * tail, axis=1)[:, None]
         return residuals, leverages * (jet.row_weights / self.total_weight)[:, None]
+
+    def _path(self, alphas: Array) -> Array:
+        """Return the outer weights along the eigenvectors, for all alphas and outputs, of shape (N, A k)."""
+        return _stacked(self._rotated / self._shifted(alphas)[..., None])
 
 
 class DualRidge(Ridge):
@@ -147,7 +151,8 @@ class DualRidge(Ridge):
 
     def solve(self, alphas: Array) -> Array:
         """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
-        coef = self._reduced.T @ (self._vectors @ (self._projections / self._shifted(alphas)[..., None]))
+        path = _stacked(self._projections / self._shifted(alphas)[..., None])
+        coef = _unstacked(self._reduced.T @ (self._vectors @ path), len(alphas))
         tail = self._tail_solve @ (self._targets - self._neurons @ coef)
         return np.concatenate([coef, tail], axis=1)
 
@@ -171,6 +176,16 @@ def factor(features: Features, jet: Jet) -> Ridge:
     if features.n_neurons > len(jet):
         return DualRidge(features, jet)
     return PrimalRidge(NormalEquations.from_data(features, jet))
+
+
+def _stacked(path: Array) -> Array:
+    """Put arrays (A, m, k) side by side, into one matrix (m, A k)."""
+    return np.moveaxis(path, 0, 1).reshape(path.shape[1], -1)
+
+
+def _unstacked(matrix: Array, n_alphas: int) -> Array:
+    """Undo ``_stacked``."""
+    return np.moveaxis(matrix.reshape(len(matrix), n_alphas, -1), 1, 0)
 
 
 def _pseudo_inverse(matrix: Array) -> tuple[Array, int]:
