@@ -36,6 +36,11 @@ class Activation(ABC):
         """The number by which arguments are divided before ``unit``: the width where there is one."""
         return self.width
 
+    @property
+    def typical_width(self) -> float:
+        """The mean width of the neurons, or the default one where the transition is sharp."""
+        return float(np.mean(self.width)) or DEFAULT_WIDTH
+
     def amplitude(self, k: int) -> float | Array:
         """Return the factor ``delta^(s-1-k)`` by which the ``k``-th derivative of ``unit`` is multiplied."""
         return self.scale ** float(self.order - 1 - k)

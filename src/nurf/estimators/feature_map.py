@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nurf.activations import DEFAULT_WIDTH, Activation
+from nurf.activations import Activation
 from nurf.densities import Density
 from nurf.estimators.base import SamplesHyperplanes, unchanged_on_error
 from nurf.jets import Array, Jet, Scaling
@@ -85,7 +85,7 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
         scaled = scaling(jet)
         activation = self._make_activation()
         density = self._make_density(scaled, activation)
-        law = density.at_width(float(np.mean(activation.width)) or DEFAULT_WIDTH).prepare(scaled)
+        law = density.at_width(activation.typical_width).prepare(scaled)
         features = Features(law.sample(self.n_neurons, self._generator()), activation, degree=-1)
         self.features_, self.scaling_, self.density_ = features, scaling, density
 

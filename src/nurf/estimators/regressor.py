@@ -33,8 +33,8 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     n_neurons : int, default 1000
         Number of neurons.
     density : str or Density, default "auto"
-        The law of the hyperplanes: "uniform", "active_subspace", "local", "nonlocal", or an object of
-        ``nurf.densities``. "auto" is nonlocal where the derivatives for it are given (gradients for activations of
+        The law of the hyperplanes: "uniform", "active_subspace", "local", "nonlocal", "representation", or an object
+        of ``nurf.densities``. "auto" is nonlocal where the derivatives for it are given (gradients for activations of
         order 1, Hessians for those of order 2 and more), uniform elsewhere.
     activation : str or Activation, default "sigmoid"
         "sigmoid", "erf", "heaviside" (order 1), "softplus", "relu" (order 2), or an object of ``nurf.activations``.

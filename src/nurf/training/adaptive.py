@@ -9,7 +9,7 @@ from itertools import count, takewhile
 
 import numpy as np
 
-from nurf.activations import DEFAULT_WIDTH, Activation
+from nurf.activations import Activation
 from nurf.densities.base import Density
 from nurf.hyperplanes import Domain
 from nurf.jets import Array, Jet
@@ -62,7 +62,7 @@ def fit_adaptive(
     counts = _checked(counts)
     for kind in density.needs:
         activation.require(DERIVATIVES[kind])
-    density = density.at_width(float(np.mean(activation.width)) or DEFAULT_WIDTH)
+    density = density.at_width(activation.typical_width)
     degree = activation.order - 1 if degree is None else degree
     features: Features | None = None
     equations: NormalEquations | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nurf.activations import DEFAULT_WIDTH, Activation
+from nurf.activations import Activation
 from nurf.densities.base import Density
 from nurf.hyperplanes import Domain
 from nurf.jets import Array, Jet
@@ -43,7 +43,6 @@ def fit_random(
     domain : Domain, default Ball(1)
         The set that the hyperplanes of a uniform law must meet.
     """
-    width = float(np.mean(activation.width)) or DEFAULT_WIDTH
-    planes = density.at_width(width).prepare(jet, domain).sample(n_neurons, rng)
+    planes = density.at_width(activation.typical_width).prepare(jet, domain).sample(n_neurons, rng)
     features = Features(planes, activation, activation.order - 1 if degree is None else degree)
     return fit_outer(features, jet, alphas=alphas, rule=rule)
