@@ -70,7 +70,7 @@ class Representation(DerivativeDensity):
             raise ValueError(
                 f"`data` must be one of {', '.join(DATA[: self.order + 1])} for order {self.order}, got {self.data!r}"
             )
-        if isinstance(self.rho, str) and self.rho not in ("uniform", "knn"):
+        if not callable(self.rho) and self.rho not in ("uniform", "knn"):
             raise ValueError(f"`rho` must be 'uniform', 'knn' or a function, got {self.rho!r}")
 
     @property
@@ -93,31 +93,34 @@ class Representation(DerivativeDensity):
         mollifier = MOLLIFIERS[self.mollifier] if isinstance(self.mollifier, str) else self.mollifier
         d = jet.n_features
         profile = Profile(mollifier, d, self.order - self.power, self.width * mollifier.stretch(d, self.order))
-        measure = jet.row_weights / jet.row_weights.sum() / self._rho(jet.X)
-        directions, strengths = _atoms(jet, self.power)
-        strengths = strengths * measure[:, None, None]
-        if not np.any(strengths):
+        data = _data(jet, self.power)
+        scale = float(np.abs(data).max())
+        if scale == 0:
             raise ValueError(f"all known {DATA[self.power]} are zero: the density is zero everywhere; use Uniform()")
+        directions, strengths = _atoms(data / scale, d)
+        strengths = strengths * (jet.row_weights / jet.row_weights.sum() / self._rho(jet))[:, None, None]
         sampler = SAMPLERS[self.sampler] if isinstance(self.sampler, str) else self.sampler
-        return RepresentationLaw(jet.X, directions, strengths, self.power, profile, domain, sampler)
+        return RepresentationLaw(jet.X, directions, strengths, scale, self.power, profile, domain, sampler)
 
-    def _rho(self, X: Array) -> Array:
-        n = len(X)
+    def _rho(self, jet: Jet) -> Array:
+        n = len(jet)
         if self.rho == "uniform":
-            sides = np.ptp(X, axis=0)
+            sides = np.ptp(jet.X, axis=0)
             return np.full(n, 1 / np.prod(sides[sides > 0]))
         if self.rho == "knn":
-            return _nearest_neighbour_density(X)
+            return _nearest_neighbour_density(jet.X, jet.row_weights)
         assert callable(self.rho)
-        rho = np.asarray(self.rho(X), float)
-        if rho.shape != (n,) or not np.all((rho > 0) & np.isfinite(rho)):
-            raise ValueError(f"`rho` must return {n} numbers > 0, got shape {rho.shape} with smallest {rho.min()}")
+        rho = np.asarray(self.rho(jet.X), float)
+        if rho.shape != (n,):
+            raise ValueError(f"`rho` must return {n} numbers > 0, got shape {rho.shape}")
+        if not np.all((rho > 0) & np.isfinite(rho)):
+            raise ValueError(f"`rho` must return {n} numbers > 0, got the smallest {rho.min()}")
         return rho
 
 
 @dataclass(frozen=True, eq=False)
 class RepresentationLaw(Law):
-    """The law of ``Representation``: ``c(a, b) = sum_k psi(a.x_k + b) sum_i w_ki (a.v_ki)^power``.
+    """The law of ``Representation``: ``c(a, b) = scale sum_k psi(a.x_k + b) sum_i w_ki (a.v_ki)^power``.
 
     Parameters
     ----------
@@ -126,6 +129,8 @@ class RepresentationLaw(Law):
         Unit vectors ``v``: gradients, or eigenvectors of Hessians; for all outputs (K, k m', d).
     strengths : array of shape (K, k, m')
         The numbers ``w`` for each of ``k`` outputs.
+    scale : float
+        The size of the data, by which they were divided: it may be as small or large as numbers get.
     power : int
     profile : Profile
         ``psi``.
@@ -137,6 +142,7 @@ class RepresentationLaw(Law):
     points: Array
     directions: Array
     strengths: Array
+    scale: float
     power: int
     profile: Profile
     domain: Domain
@@ -149,14 +155,15 @@ class RepresentationLaw(Law):
 
     def coefficients(self, hyperplanes: Hyperplanes) -> Array:
         """Return ``c(a, b)`` for each output, of shape (N, k)."""
-        return self._sums(hyperplanes)[0]
+        return np.asarray(self._sums(hyperplanes)[0] * self.scale)
 
     def ratios(self, hyperplanes: Hyperplanes) -> tuple[Array, Array]:
-        """Return ``|c|`` and its bound ``sum_k |psi| sum_i |w_ki| |a.v_ki|^power``; ``|c|`` is 0 off the domain."""
+        """Return ``|c|``, 0 off the domain, and its bound ``scale sum_k |psi| sum_i |w_ki| |a.v_ki|^power``."""
         coefficients, bounds = self._sums(hyperplanes)
         low, high = self.domain.offset_range(hyperplanes.normals)
         inside = (hyperplanes.offsets >= low) & (hyperplanes.offsets <= high)
-        return np.where(inside, np.linalg.norm(coefficients, axis=1), 0.0), bounds
+        sizes = np.linalg.norm(coefficients, axis=1) * self.scale
+        return np.where(inside, sizes, 0.0), bounds * self.scale
 
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
         """Return ``log |c(a, b)|``: the log-density up to ``log_constant()``; minus infinity off the domain."""
@@ -214,33 +221,42 @@ class RepresentationLaw(Law):
         return coefficients, bounds
 
 
-def _atoms(jet: Jet, power: int) -> tuple[Array, Array]:
+def _data(jet: Jet, power: int) -> Array:
+    """Return values (K, k), gradients (K, k, d) or Hessians (K, k, d, d); zero where one is not fully known."""
+    array = (jet.y, jet.gradients, jet.hessians)[power]
+    assert array is not None
+    array = array.reshape(len(jet), -1, *array.shape[array.ndim - power :])
+    unknown = np.isnan(array).any(axis=tuple(range(2, 2 + power)), keepdims=True)
+    return np.where(unknown, 0.0, array)
+
+
+def _atoms(data: Array, d: int) -> tuple[Array, Array]:
     """Return unit vectors (K, k m', d) and strengths (K, k, m'): the data along ``a`` are ``sum_i w_i (a.v_i)^power``.
 
-    Values need no direction (any will do); a gradient is one; a Hessian is its eigenvectors, by eigenvalue. Unknown
-    derivatives count as zero.
+    Values need no direction, any will do; a gradient is one; a Hessian is its eigenvectors, by eigenvalue.
     """
-    n, d = jet.X.shape
-    if power == 0:
-        strengths = jet.y.reshape(n, -1, 1)
-        return np.broadcast_to(np.eye(d)[0], (n, strengths.shape[1], d)), strengths
-    rows = jet.directions(power)
-    if power == 1:
-        lengths = np.linalg.norm(rows, axis=2, keepdims=True)
-        return np.where(lengths > 0, rows / np.where(lengths > 0, lengths, 1.0), np.eye(d)[0]), lengths
-    hessians = rows.reshape(n, -1, d, d)
-    unknown = np.isnan(jet.hessians.reshape(hessians.shape)).any(axis=(2, 3), keepdims=True)  # type: ignore[union-attr]
-    values, vectors = np.linalg.eigh(np.where(unknown, 0.0, (hessians + np.swapaxes(hessians, 2, 3)) / 2))
+    n = len(data)
+    if data.ndim == 2:
+        return np.broadcast_to(np.eye(d)[0], (n, data.shape[1], d)), data[..., None]
+    if data.ndim == 3:
+        lengths = np.linalg.norm(data, axis=2, keepdims=True)
+        return np.where(lengths > 0, data / np.where(lengths > 0, lengths, 1.0), np.eye(d)[0]), lengths
+    values, vectors = np.linalg.eigh((data + np.swapaxes(data, 2, 3)) / 2)
     return np.swapaxes(vectors, 2, 3).reshape(n, -1, d), values
 
 
-def _nearest_neighbour_density(X: Array) -> Array:
-    """Return ``j / (n |ball of radius r_k|)``, with ``r_k`` the distance to the ``j``-th neighbour, j about sqrt(n)."""
+def _nearest_neighbour_density(X: Array, weights: Array) -> Array:
+    """Return the share of the weight of the ``j`` nearest neighbours, over the volume of the ball that they fill.
+
+    ``j`` is about the square root of the number of points.
+    """
     n, d = X.shape
     if n < 2:
         return np.ones(n)
     j = min(n - 1, max(1, round(np.sqrt(n))))
-    radii = cKDTree(X).query(X, k=[j + 1])[0][:, 0]
+    distances, neighbours = cKDTree(X).query(X, k=j + 1)
+    radii = distances[:, -1]
     radii = np.maximum(radii, radii[radii > 0].min() if np.any(radii > 0) else 1.0)
+    shares = weights[neighbours[:, 1:]].sum(axis=1) / weights.sum()
     log_volume = d / 2 * np.log(np.pi) - gammaln(d / 2 + 1) + d * np.log(radii)
-    return np.asarray(np.exp(np.log(j / n) - log_volume))
+    return np.asarray(shares * np.exp(-log_volume))

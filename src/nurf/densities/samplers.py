@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Protocol
 
 import numpy as np
@@ -68,6 +69,9 @@ class Rejection:
 
     max_candidates: int = 2000
 
+    def __post_init__(self) -> None:
+        _at_least(self, max_candidates=1)
+
     def draw(self, target: Bounded, n: int, rng: np.random.Generator) -> Draw:
         """Draw exactly ``n`` hyperplanes, or raise with the acceptance that was seen."""
         kept = target.propose(0, rng)
@@ -111,6 +115,9 @@ class Metropolis:
     chains: int = 200
     min_acceptance: float = 0.001
 
+    def __post_init__(self) -> None:
+        _at_least(self, burn_in=0, thinning=1, chains=1)
+
     def draw(self, target: Bounded, n: int, rng: np.random.Generator) -> Draw:
         """Draw exactly ``n`` hyperplanes, or raise with the acceptance that was seen."""
         chains = min(self.chains, max(n, 1))
@@ -130,19 +137,27 @@ class Metropolis:
             sizes, bounds = np.where(taken, new_sizes, sizes), np.where(taken, new_bounds, bounds)
             accepted += int(taken.sum())
             if step > self.burn_in and (step - self.burn_in) % self.thinning == 0:
+                lost = int(np.sum(sizes == 0))
+                if lost or accepted < self.min_acceptance * step * chains:
+                    raise ValueError(
+                        f"{chains} chains accepted {accepted} of {step * chains} moves, and {lost} of them found no "
+                        "place of positive density: take a longer burn-in, or nonlocal sampling"
+                    )
                 kept = kept + state
-        acceptance, candidates = accepted / (steps * chains), (steps + 1) * chains
-        if acceptance < self.min_acceptance or np.any(sizes == 0):
-            raise ValueError(
-                f"{chains} chains accepted {acceptance:.2g} of {candidates} moves, and {np.sum(sizes == 0)} of them "
-                "found no place of positive density: take a longer burn-in, or nonlocal sampling"
-            )
-        return Draw(kept[np.arange(n)], acceptance, candidates)
+        return Draw(kept[np.arange(n)], accepted / max(steps * chains, 1), (steps + 1) * chains)
 
     @staticmethod
     def _nearby(state: Hyperplanes, width: float, rng: np.random.Generator) -> Hyperplanes:
         normals = normalised(state.normals + width * rng.standard_normal(state.normals.shape))
         return Hyperplanes(normals, state.offsets + width * rng.standard_normal(len(state)))
+
+
+def _at_least(spec: object, **lowest: int) -> None:
+    """Raise unless the parameters are whole numbers, not below the lowest."""
+    for name, low in lowest.items():
+        value = getattr(spec, name)
+        if not isinstance(value, Integral) or value < low:
+            raise ValueError(f"`{name}` must be a whole number >= {low}, got {value!r}")
 
 
 SAMPLERS: dict[str, Sampler] = {"rejection": Rejection(), "metropolis": Metropolis()}

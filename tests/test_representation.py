@@ -1,0 +1,491 @@
+"""The exact representation: its integral gives the smoothed function back, its coefficients are the paper's."""
+
+import itertools
+import re
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.interpolate import CubicSpline
+from scipy.special import j0
+
+from nurf import RandomFeatureRegressor, problems
+from nurf.densities import Representation, Uniform
+from nurf.densities.profiles import MOLLIFIERS, Profile
+from nurf.densities.samplers import Metropolis, Rejection
+from nurf.hyperplanes import Ball, Box, Hyperplanes
+from nurf.jets import Jet
+from quadrature import TRANSFORMS, along, exact_density, product, rng_of, scattered, sphere
+
+KINDS = ("values", "gradients", "hessians")
+FORMULAS = [(s, data) for s in (1, 2) for data in KINDS[: s + 1]]
+every_formula = pytest.mark.parametrize(("s", "data"), FORMULAS)
+every_mollifier = pytest.mark.parametrize("mollifier", list(TRANSFORMS))
+FAR = Ball(50.0)
+
+# --- A function that vanishes, numerically, outside a box: two bumps, neither at the origin
+SIGMA, WIDTH = 0.2, 0.25
+SIZES, CENTERS = (1.0, -0.5), np.array([[0.15, -0.1, 0.05, 0.0], [-0.1, 0.1, 0.1, -0.05]])
+HALF = 1.25
+COARSE, FINE = {1: 45, 2: 27, 3: 16}, {1: 81, 2: 41, 3: 27, 4: 19}  # points of the grid along each axis
+
+
+def bumps(X):
+    """Values, gradients and Hessians."""
+    d, y, gradients, hessians = X.shape[1], 0.0, 0.0, 0.0
+    for size, center in zip(SIZES, CENTERS[:, :d], strict=True):
+        slope = -(X - center) / SIGMA**2
+        value = size * np.exp(-np.sum((X - center) ** 2, axis=1) / (2 * SIGMA**2))
+        y = y + value
+        gradients = gradients + slope * value[:, None]
+        bend = slope[:, :, None] * slope[:, None, :] - np.eye(d) / SIGMA**2
+        hessians = hessians + bend * value[:, None, None]
+    return Jet(X, y, gradients, hessians)
+
+
+def mesh(axis, d):
+    return np.stack(np.meshgrid(*[axis] * d, indexing="ij"), axis=-1).reshape(-1, d)
+
+
+@lru_cache(maxsize=4)
+def on_a_grid(d, n):
+    """The function on an equispaced grid, and the density of the grid's points: one over (number times cell)."""
+    axis, step = np.linspace(-HALF, HALF, n, retstep=True)
+    jet = bumps(mesh(axis, d))
+    return jet, lambda X: np.full(len(X), 1 / (len(jet) * step**d))
+
+
+def law_of(d, s, data, mollifier="logistic", nodes=FINE):
+    jet, rho = on_a_grid(d, nodes[d])
+    return Representation(s, WIDTH, mollifier, data, rho).prepare(jet, FAR)
+
+
+def spread(d, s, mollifier):
+    """The width of the bump ``eta_delta``."""
+    return WIDTH * (np.sqrt(d + s - 1) if mollifier == "cauchy" else 1)
+
+
+def smoothed(d, mollifier, width, X):
+    """``eta_delta * f``, by a radial Fourier integral for each bump: its transform is that of the bump times ``h``."""
+    waves = {
+        1: lambda xi, r: np.cos(xi * r) / np.pi,
+        2: lambda xi, r: j0(xi * r) * xi / (2 * np.pi),
+        3: lambda xi, r: np.sinc(xi * r / np.pi) * xi**2 / (2 * np.pi**2),
+    }
+
+    def integrand(xi, r):
+        bump = (2 * np.pi * SIGMA**2) ** (d / 2) * np.exp(-((SIGMA * xi) ** 2) / 2)
+        return bump * TRANSFORMS[mollifier](width * xi) * waves[d](xi, r)
+
+    def bump(r):
+        return quad(integrand, 0, 9 / SIGMA, args=(r,), limit=200)[0]
+
+    distances = np.linalg.norm(X[:, None] - CENTERS[:, :d], axis=2)
+    return np.vectorize(bump)(distances) @ SIZES
+
+
+def integrated(coefficients, s, normals, areas, offsets, X):
+    """``int sigma_s(a.x + b) c(a, b) da db`` at the points, up to a polynomial of degree s - 1.
+
+    Offsets below ``-|x|`` contribute nothing, and those above ``|x|`` a polynomial: no tail of ``c`` is cut off. On
+    the offsets between, ``c`` is a spline and its integrals against the step or the ramp are exact.
+    """
+    total, end = np.zeros(len(X)), offsets[-1]
+    for a, area, c in zip(normals, areas, coefficients, strict=True):
+        u, once = X @ a, CubicSpline(offsets, c).antiderivative()
+        twice = once.antiderivative()
+        inner = once(end) - once(-u) if s == 1 else (u + end) * once(end) - twice(end) + twice(-u)
+        total += area * inner
+    return total
+
+
+def error_of_representation(law, d, s, mollifier, change=lambda c: c):
+    """The largest error of the integral against the smoothed function, less a polynomial, over its range."""
+    rng, radius = rng_of(3), 0.7
+    X = rng.standard_normal((25, d))
+    X *= radius * rng.random((25, 1)) ** (1 / d) / np.linalg.norm(X, axis=1, keepdims=True)
+    (normals, areas), offsets = sphere(d, {1: 2, 2: 23, 3: 13}[d], 12), np.linspace(-0.8, 0.8, {1: 121}.get(d, 45))
+    coefficients = change(law.coefficients(product(normals, offsets))[:, 0])
+    values = integrated(coefficients.reshape(len(normals), -1), s, normals, areas, offsets, X)
+    expected = smoothed(d, mollifier, spread(d, s, mollifier), X)
+    polynomials = np.column_stack([np.ones(len(X)), X][:s])
+    error = values - expected
+    error -= polynomials @ np.linalg.lstsq(polynomials, error, rcond=None)[0]
+    return np.abs(error).max() / np.ptp(expected)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@every_formula
+@every_mollifier
+def test_the_integral_over_all_hyperplanes_is_the_smoothed_function(d, s, data, mollifier):
+    error = error_of_representation(law_of(d, s, data, mollifier, COARSE), d, s, mollifier)
+    assert error < {1: 1e-6, 2: 3e-6, 3: 5e-5}[d]
+
+
+@pytest.mark.parametrize(
+    ("d", "s", "data"), [(d, *formula) for d in (1, 2) for formula in FORMULAS] + [(3, 1, "gradients")]
+)
+def test_that_integral_shows_every_mistake(d, s, data):
+    law = law_of(d, s, data, nodes=COARSE)
+    factors = (1.001, -1, 2, 1 / (2 * np.pi))
+    errors = [error_of_representation(law, d, s, "logistic", lambda c, x=x: x * c) for x in factors]
+    wrong = [{"k": law.profile.k + 1}, {"dimension": d + 1}, {"width": 1.05 * WIDTH}]
+    wrong = [replace(law, profile=replace(law.profile, **change)) for change in wrong]
+    wrong += [replace(law, power=law.power + 2)] if d > 1 else []
+    errors += [error_of_representation(change, d, s, "logistic") for change in wrong if d < 3]
+    assert min(errors) > 2e-4
+
+
+# --- Coefficients
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@every_formula
+@every_mollifier
+def test_coefficients_are_the_fourier_integral_of_the_bumps(d, s, data, mollifier):
+    """``c = c_d / pi int xi^(d-1+s) f^(xi) h(delta xi) cos(xi t - s pi / 2) dxi``, ``t = a.x_0 + b``, for each bump."""
+    rng, width = rng_of(d), spread(d, s, mollifier)
+    planes = Hyperplanes.through(rng.uniform(-0.7, 0.7, (12, d)), rng.standard_normal((12, d)))
+    constant = (2 * np.pi * SIGMA**2) ** (d / 2) / (2 * (2 * np.pi) ** (d - 1) * np.pi)
+
+    def integrand(xi, t):
+        amplitude = xi ** (d - 1 + s) * np.exp(-((SIGMA * xi) ** 2) / 2) * TRANSFORMS[mollifier](width * xi)
+        return constant * amplitude * np.cos(xi * t - s * np.pi / 2)
+
+    distances = planes.signed_distance(CENTERS[:, :d])
+    parts = np.vectorize(lambda t: quad(integrand, 0, 9 / SIGMA, args=(t,), limit=200)[0])(distances)
+    expected = np.array(SIZES) @ parts
+    coefficients = law_of(d, s, data, mollifier).coefficients(planes)
+    assert coefficients.shape == (12, 1)
+    assert_allclose(coefficients[:, 0], expected, atol=1e-4 * np.abs(expected).max(), rtol=0)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("s", [1, 2])
+@every_mollifier
+def test_values_gradients_and_hessians_give_the_same_coefficients(d, s, mollifier):
+    planes = Uniform().prepare(scattered(d)).sample(60, rng_of(1))
+    values, *others = (law_of(d, s, data, mollifier).coefficients(planes) for data in KINDS[: s + 1])
+    for other in others:
+        assert_allclose(other, values, atol=1e-4 * np.abs(values).max(), rtol=0)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 8])
+@every_formula
+@every_mollifier
+def test_coefficients_are_odd_for_steps_and_even_for_ramps(d, s, data, mollifier):
+    law = Representation(s, 0.3, mollifier, data).prepare(scattered(d))
+    planes = Uniform().prepare(scattered(d)).sample(40, rng_of(1))
+    turned = Hyperplanes(-planes.normals, -planes.offsets)
+    assert_allclose(law.coefficients(turned), (-1) ** s * law.coefficients(planes), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("outputs", [(), (1,), (3,)], ids=["one output", "a column", "three outputs"])
+@pytest.mark.parametrize("d", [1, 2, 3, 8])
+@every_formula
+def test_coefficients_and_bounds_are_the_papers_sums(d, s, data, outputs):
+    jet, power = scattered(d, outputs, K=11), KINDS.index(data)
+    rho = rng_of(4).uniform(0.5, 2, 11)
+    law = Representation(s, 0.3, "cauchy", data, lambda X: rho).prepare(jet, Ball(0.7))
+    planes = Uniform().prepare(jet).sample(300, rng_of(2))
+    expected = exact_density(jet, planes, s, power, 0.3, "cauchy", rho)
+    bounds = exact_density(jet, planes, s, power, 0.3, "cauchy", rho, size=np.abs).sum(axis=1)
+    top = bounds.max()
+    assert_allclose(law.coefficients(planes), expected, rtol=0, atol=1e-8 * top)
+
+    lengths, inside = np.sqrt(np.sum(expected**2, axis=1)), np.abs(planes.offsets) <= 0.7
+    sizes, limits = law.ratios(planes)
+    unit = top / limits.max()  # both are up to one constant
+    assert_allclose(sizes * unit, np.where(inside, lengths, 0.0), rtol=0, atol=1e-8 * top)
+    assert_allclose(limits * unit, bounds, rtol=0, atol=1e-8 * top)
+    assert np.all(sizes <= limits * (1 + 1e-12))
+    assert_allclose(np.exp(law.log_density(planes)), np.where(inside, lengths, 0.0), rtol=0, atol=1e-8 * top)
+    assert_array_equal(np.isneginf(law.log_density(planes)), ~inside)
+
+
+@every_formula
+def test_many_points_and_hyperplanes_go_in_blocks(s, data):
+    jet = scattered(2, (2,), K=7000)
+    planes = Uniform().prepare(jet).sample(101, rng_of(2))
+    law = Representation(s, 0.3, data=data, rho=lambda X: np.ones(len(X))).prepare(jet)
+    expected = exact_density(jet, planes, s, KINDS.index(data), 0.3)
+    assert_allclose(law.coefficients(planes), expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+    assert law.coefficients(planes[:0]).shape == (0, 2)
+
+
+def test_only_hyperplanes_that_meet_the_domain_count():
+    jet, box = scattered(2), Box([0.2, -0.1], [0.5, 0.9])
+    corners = np.array(list(itertools.product((0.2, 0.5), (-0.1, 0.9))))
+    planes = Uniform().prepare(jet).sample(500, rng_of(1))
+    law = Representation(1, 0.3).prepare(jet, box)
+    distances = planes.signed_distance(corners)
+    meets = np.any(distances >= 0, axis=0) & np.any(distances <= 0, axis=0)
+    assert 50 < meets.sum() < 450
+    assert_array_equal(np.isfinite(law.log_density(planes)), meets)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@every_formula
+def test_log_constant_is_the_integral_over_the_domain(d, s, data):
+    jet, power = scattered(d, K=5), KINDS.index(data)
+    law = Representation(s, 0.4, "gaussian", data, lambda X: np.ones(len(X))).prepare(jet, Ball(1.1))
+    (a, areas), (x, w) = sphere(d, 61, 30), np.polynomial.legendre.leggauss(60)
+    planes = product(a, 1.1 * x)
+    sizes = np.abs(exact_density(jet, planes, s, power, 0.4, "gaussian")[:, 0])
+    expected = areas @ sizes.reshape(len(a), -1) @ w * 1.1
+    assert np.exp(law.log_constant(nodes={3: 50}.get(d, 200))) == pytest.approx(expected, rel=5e-3)
+
+
+# --- Where the data come from
+def weighted(t):
+    """Map equispaced ``t`` in (0, 1) to points in (-HALF, HALF) of density ``(1 + 0.8 x / HALF) / (2 HALF)``."""
+    slope = 0.8
+    return HALF * (np.sqrt((1 - slope) ** 2 + 4 * slope * t) - 1) / slope
+
+
+@pytest.mark.parametrize(("d", "n"), [(1, 300), (2, 50)])
+@every_formula
+def test_points_of_any_density_give_the_same_coefficients_where_it_is_known(d, n, s, data):
+    X = mesh(weighted((np.arange(n) + 0.5) / n), d)
+    planes = Uniform().prepare(scattered(d)).sample(100, rng_of(1))
+    expected = law_of(d, s, data).coefficients(planes)
+
+    def error(rho):
+        law = Representation(s, WIDTH, data=data, rho=rho).prepare(bumps(X), FAR)
+        return np.abs(law.coefficients(planes) - expected).max() / np.abs(expected).max()
+
+    assert error(lambda X: np.prod((1 + 0.8 * X / HALF) / (2 * HALF), axis=1)) < 2e-3
+    assert error("knn") < 0.4 * error("uniform")
+
+
+def test_uniform_points_fill_the_box_around_them():
+    jet, planes = scattered(3), Uniform().prepare(scattered(3)).sample(20, rng_of(1))
+    sides = jet.X.max(axis=0) - jet.X.min(axis=0)
+    uniform = Representation(1, 0.3).prepare(jet).coefficients(planes)
+    assert_allclose(uniform, exact_density(jet, planes, 1, 1, 0.3, rho=1 / np.prod(sides)), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("rho", ["uniform", "knn"])
+@pytest.mark.parametrize("rows", [[0], [0, 0, 0], [0, 1], [0, 0, 1, 1, 1, 1, 1, 1]])
+def test_few_and_repeated_points_make_a_law(rho, rows):
+    law = Representation(1, 0.3, rho=rho).prepare(scattered(2)[rows])
+    planes = law.sample(20, rng_of(1))
+    assert np.all(np.isfinite(law.log_density(planes)))
+
+
+def test_points_on_a_line_make_a_law():
+    jet = scattered(2)
+    flat = replace(jet, X=jet.X * [1, 0])
+    assert len(Representation(1, 0.3).prepare(flat).sample(20, rng_of(1))) == 20
+
+
+# --- What the data may look like
+@pytest.mark.parametrize("unit", [1.0, 1e-50, 1e50])
+@every_formula
+def test_a_weight_is_a_number_of_repetitions_in_any_unit(s, data, unit):
+    jet = replace(scattered(2, (2,)), weights=None)
+    repetitions = np.array([2, 0, 1, 3, 0, 1, 1, 1, 4])
+    repeated = jet[np.repeat(np.arange(9), repetitions)]
+    for array in (jet.y, jet.gradients, jet.hessians):
+        array[1], array[4] = 1e300, np.nan if array is not jet.y else 1e300  # rows of weight zero do not count
+    jet.X[4] = 1e9
+    planes = Uniform().prepare(repeated).sample(50, rng_of(1))
+    expected, law = (
+        Representation(s, 0.3, data=data).prepare(part) for part in (repeated, replace(jet, weights=repetitions * unit))
+    )
+    assert_allclose(law.coefficients(planes), expected.coefficients(planes), rtol=1e-9, atol=1e-12)
+
+
+def test_weights_count_in_the_estimated_density_of_the_points():
+    """Repeating points makes them denser, so that the integral over the domain stays what it is."""
+    x = np.linspace(-HALF, HALF, 401)[:, None]
+    repetitions = np.where(x[:, 0] > 0.1, 5, 1)
+    jet, planes = bumps(x), product(np.array([[1.0], [-1.0]]), np.linspace(-1, 1, 41))
+    plain, repeated, heavy = (
+        Representation(1, 0.1, rho="knn").prepare(data, FAR).coefficients(planes)
+        for data in (jet, jet[np.repeat(np.arange(401), repetitions)], replace(jet, weights=repetitions))
+    )
+    top = np.abs(plain).max()
+    assert np.abs(repeated - plain).max() < 0.2 * top
+    assert np.abs(heavy - plain).max() < 0.2 * top
+
+
+@every_formula
+def test_derivatives_that_are_not_known_count_as_zero(s, data):
+    jet = scattered(2, (2,))
+    unknown, zero = (replace(jet, gradients=jet.gradients.copy(), hessians=jet.hessians.copy()) for _ in range(2))
+    for part, value in ((unknown, np.nan), (zero, 0.0)):
+        part.gradients[3, 0] = part.hessians[3, 1] = value
+        part.gradients[5] = part.hessians[5] = value
+    unknown.gradients[3, 0, 1] = unknown.hessians[3, 1, 0] = 1.0  # half a gradient is none, nor is a row a Hessian
+    planes = Uniform().prepare(jet).sample(50, rng_of(1))
+    expected, coefficients = (
+        Representation(s, 0.3, data=data).prepare(part).coefficients(planes) for part in (zero, unknown)
+    )
+    assert_array_equal(coefficients, expected)
+
+
+@every_formula
+def test_several_outputs_are_sampled_by_the_length_of_their_coefficients(s, data):
+    jet = scattered(2, (3,))
+    planes = Uniform().prepare(jet).sample(50, rng_of(1))
+    law = Representation(s, 0.3, data=data).prepare(jet)
+    single = [
+        Representation(s, 0.3, data=data).prepare(
+            Jet(jet.X, jet.y[:, i], jet.gradients[:, i], jet.hessians[:, i], jet.weights)
+        )
+        for i in range(3)
+    ]
+    parts = np.column_stack([part.coefficients(planes)[:, 0] for part in single])
+    assert_allclose(law.coefficients(planes), parts, rtol=1e-9, atol=1e-12)
+    assert_allclose(law.log_density(planes), np.log(np.linalg.norm(parts, axis=1)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+@every_formula
+def test_the_scale_of_the_function_is_a_constant(s, data, factor):
+    jet = scattered(2)
+    scaled = replace(jet, y=factor * jet.y, gradients=factor * jet.gradients, hessians=factor * jet.hessians)
+    plain, other = (Representation(s, 0.3, data=data).prepare(part) for part in (jet, scaled))
+    planes, again = (law.sample(50, rng_of(1)) for law in (plain, other))
+    assert_allclose(other.log_density(planes) - plain.log_density(planes), np.log(factor), rtol=1e-9)
+    assert_allclose(again.offsets, planes.offsets, rtol=1e-9)
+
+
+# --- Choices
+def test_each_order_has_its_formula_and_its_needs():
+    needs = {(s, data): Representation(s, data=data).needs for s, data in FORMULAS}
+    assert needs == {(s, data): {data} - {"values"} for s, data in FORMULAS}
+    assert Representation().needs == {"gradients"}
+    assert Representation(2).needs == {"hessians"}
+
+
+def test_the_width_of_the_neurons_is_taken_unless_there_is_one():
+    assert Representation(2).at_width(0.1) == Representation(2, width=0.1)
+    assert Representation(width=0.3).at_width(0.1) == Representation(width=0.3)
+    with pytest.raises(ValueError, match="`width` must be a number > 0: there are no neurons to take it from"):
+        Representation().prepare(scattered(2))
+
+
+def test_objects_are_as_good_as_names():
+    jet = scattered(2)
+    names = Representation(1, 0.3, "gaussian", sampler="metropolis").prepare(jet)
+    objects = Representation(1, 0.3, MOLLIFIERS["gaussian"], sampler=Metropolis()).prepare(jet)
+    assert names.profile == objects.profile == Profile(MOLLIFIERS["gaussian"], 2, 0, 0.3)
+    assert names.sampler == objects.sampler
+    assert Representation(1, 0.3).prepare(jet).sampler == Rejection()
+    first, second = (law.sample(7, rng_of(1)) for law in (names, objects))
+    assert_array_equal(first.offsets, second.offsets)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"order": 3}, "`order` must be 1 (gradients) or 2 (Hessians), got 3"),
+        ({"width": 0}, "`width` must be a number > 0, got 0"),
+        ({"width": -1.0}, "`width` must be a number > 0, got -1.0"),
+        ({"width": np.nan}, "`width` must be a number > 0, got nan"),
+        ({"width": np.inf}, "`width` must be a number > 0, got inf"),
+        ({"mollifier": "box"}, "`mollifier` must be one of logistic, gaussian, cauchy, or an object, got 'box'"),
+        ({"sampler": "gibbs"}, "`sampler` must be one of rejection, metropolis, or an object, got 'gibbs'"),
+        ({"rho": "kde"}, "`rho` must be 'uniform', 'knn' or a function, got 'kde'"),
+        ({"rho": 3.0}, "`rho` must be 'uniform', 'knn' or a function, got 3.0"),
+        ({"data": "hessians"}, "`data` must be one of values, gradients for order 1, got 'hessians'"),
+        ({"order": 2, "data": "x"}, "`data` must be one of values, gradients, hessians for order 2, got 'x'"),
+    ],
+    ids=str,
+)
+def test_wrong_parameters_are_named_with_what_came(parameters, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Representation(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("rho", "came"),
+    [
+        (lambda X: np.ones((len(X), 1)), "shape (9, 1)"),
+        (lambda X: 1.0, "shape ()"),
+        (lambda X: np.zeros(len(X)), "smallest 0.0"),
+        (lambda X: -np.ones(len(X)), "smallest -1.0"),
+        (lambda X: np.full(len(X), np.nan), "smallest nan"),
+        (lambda X: np.full(len(X), np.inf), "smallest inf"),
+        (lambda X: [], "shape (0,)"),
+    ],
+    ids=["column", "number", "zero", "negative", "nan", "inf", "empty"],
+)
+def test_a_density_of_points_that_is_none(rho, came):
+    with pytest.raises(ValueError, match=f"`rho` must return 9 numbers > 0, got .*{re.escape(came)}"):
+        Representation(1, 0.3, rho=rho).prepare(scattered(2))
+
+
+@every_formula
+def test_data_that_cannot_make_a_law(s, data):
+    jet, density = scattered(2), Representation(s, 0.3, data=data)
+    name = "y" if data == "values" else data
+    with pytest.raises(ValueError, match=f"all known {data} are zero: the density is zero everywhere; use Uniform"):
+        density.prepare(replace(jet, **{name: np.zeros_like(getattr(jet, name))}))
+    if data != "values":
+        for nothing in (None, np.full_like(getattr(jet, name), np.nan)):
+            other = (set(KINDS[1:]) - {data}).pop()
+            with pytest.raises(ValueError, match=f"needs {data}, got {other}"):
+                density.prepare(replace(jet, **{name: nothing}))
+        with pytest.raises(ValueError, match=f"needs {data}, got no derivatives"):
+            density.prepare(Jet(jet.X, jet.y))
+    else:
+        assert len(density.prepare(Jet(jet.X, jet.y)).sample(3, rng_of(0))) == 3
+
+
+# --- In the regressor
+def fit(data, density, activation, seed, n_neurons=50, **parameters):
+    model = RandomFeatureRegressor(n_neurons, density=density, activation=activation, random_state=seed, **parameters)
+    return model.fit(data.X, data.y, gradients=data.gradients, hessians=data.hessians)
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "softplus"])
+def test_beats_uniform_sampling_on_a_narrow_bump(activation):
+    bump = problems.get("gaussian_bump")
+    data, fresh = (bump.jet(np.linspace(-1, 1, n)[:, None]) for n in (1000, 777))
+
+    def error(density):
+        models = [fit(data, density, activation, seed, width=1 / 80, scaling=None) for seed in range(6)]
+        errors = [np.linalg.norm(model.predict(fresh.X) - fresh.y) / np.linalg.norm(fresh.y) for model in models]
+        return np.exp(np.mean(np.log(errors)))
+
+    assert error("representation") < min(0.02, 0.4 * error("uniform"))
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "softplus"])
+@pytest.mark.parametrize("mollifier", ["logistic", "cauchy"])
+@pytest.mark.parametrize("sampler", ["rejection", "metropolis"])
+def test_is_a_density_of_the_regressor(activation, mollifier, sampler):
+    wave = problems.get("planar_wave")
+    data, fresh = (wave.jet(wave.sample(400, rng_of(seed))) for seed in (0, 1))
+    order = 1 if activation == "sigmoid" else 2
+    named = fit(data, "representation", activation, 0, 100, width=0.2)
+    assert named.density_ == Representation(order)
+    density = Representation(order, mollifier=mollifier, sampler=sampler)
+    chosen = fit(data, density, activation, 0, 100, width=0.2)
+    for model in (named, chosen):
+        assert len(model.hyperplanes_) == 100
+        assert model.score(fresh.X, fresh.y) > 0.99
+
+
+def test_the_regressor_names_the_missing_derivatives():
+    wave = problems.get("planar_wave")
+    data = wave.jet(wave.sample(50, rng_of(0)))
+    with pytest.raises(ValueError, match="needs hessians, got gradients"):
+        fit(replace(data, hessians=None), "representation", "softplus", 0)
+    with pytest.raises(ValueError, match="needs gradients, got no derivatives"):
+        fit(Jet(data.X, data.y), "representation", "sigmoid", 0)
+    assert len(fit(Jet(data.X, data.y), Representation(1, data="values"), "sigmoid", 0).hyperplanes_) == 50
+
+
+def test_the_written_out_formula_is_that_of_plain_loops():
+    """The oracle of this file, once more without array tricks."""
+    jet, normal = scattered(2, (2,), K=3), np.array([0.6, -0.8])
+    for k, o in itertools.product(range(3), range(2)):
+        g, H = jet.gradients[k, o], jet.hessians[k, o]
+        assert along(jet, normal[None], 0)[k, 0, o] == jet.y[k, o]
+        assert along(jet, normal[None], 1)[k, 0, o] == pytest.approx(normal @ g)
+        assert along(jet, normal[None], 2)[k, 0, o] == pytest.approx(normal @ H @ normal)
