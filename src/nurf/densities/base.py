@@ -23,7 +23,7 @@ class Law(ABC):
         """Return the logarithm of the density with respect to ``da db``, of shape (N,).
 
         ``da`` is the surface measure of the unit sphere; where all normals lie in a subspace, that of the subspace's
-        own unit sphere, and the density is zero off it.
+        own unit sphere, and the density is zero off it. A law that is known only up to a constant factor says so.
         """
 
 

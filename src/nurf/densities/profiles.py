@@ -110,11 +110,13 @@ class Profile:
 
     def __call__(self, t: Array) -> Array:
         """Return the values at ``t``."""
-        return np.asarray(_table(self.mollifier, self.dimension, self.k)(t / self.width) * self.scale)
+        t = np.asarray(t, float)
+        values = _table(self.mollifier, self.dimension, self.k)(np.atleast_1d(t) / self.width)
+        return np.asarray(values.reshape(t.shape) * self.scale)
 
     def cumulated(self, reach: float) -> tuple[Array, Array]:
         """Return nodes in ``[-reach, reach]`` and the integrals of ``|psi_{k,delta}|`` from ``-reach`` up to them."""
-        step = _table(self.mollifier, self.dimension, self.k).step * self.width * 4
+        step = _table(self.mollifier, self.dimension, self.k).step * self.width
         nodes = np.linspace(-reach, reach, 2 * int(np.ceil(reach / step)) + 1)
         return nodes, cumulative_trapezoid(np.abs(self(nodes)), nodes, initial=0.0)
 

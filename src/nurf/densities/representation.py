@@ -254,9 +254,11 @@ def _nearest_neighbour_density(X: Array, weights: Array) -> Array:
     if n < 2:
         return np.ones(n)
     j = min(n - 1, max(1, round(np.sqrt(n))))
-    distances, neighbours = cKDTree(X).query(X, k=j + 1)
-    radii = distances[:, -1]
+    tree, radii, shares = cKDTree(X), np.empty(n), np.empty(n)
+    for rows in row_blocks(n, j):
+        distances, neighbours = tree.query(X[rows], k=j + 1)
+        radii[rows] = distances[:, -1]
+        shares[rows] = weights[neighbours[:, 1:]].sum(axis=1) / weights.sum()
     radii = np.maximum(radii, radii[radii > 0].min() if np.any(radii > 0) else 1.0)
-    shares = weights[neighbours[:, 1:]].sum(axis=1) / weights.sum()
     log_volume = d / 2 * np.log(np.pi) - gammaln(d / 2 + 1) + d * np.log(radii)
     return np.asarray(shares * np.exp(-log_volume))
