@@ -1,4 +1,4 @@
-"""The demo that newcomers run first: its table, its pictures, its silence where there is no terminal."""
+"""The examples: what they print and draw, and their silence where there is no terminal."""
 
 import importlib.util
 from pathlib import Path
@@ -11,15 +11,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-PATH = Path(__file__).parents[1] / "examples" / "demo.py"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module")
 def demo():
-    spec = importlib.util.spec_from_file_location("demo", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load("demo")
 
 
 def table(text):
@@ -62,3 +66,17 @@ def test_progress_is_shown_on_a_terminal_only(demo, capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     demo.progress("fitting")
     assert capsys.readouterr().err.endswith("fitting")
+
+
+def test_the_pictures_of_all_laws(tmp_path, capsys, monkeypatch):
+    laws = load("plot_laws")
+    monkeypatch.setattr(laws, "PROBLEMS", ["planar_wave", "checkmark"])
+    laws.main(["--out", str(tmp_path), "--trials", "1"])
+    header, _, *rows = capsys.readouterr().out.splitlines()
+    columns = [cell.strip() for cell in header.strip("|").split("|")]
+    errors = {row.split("|")[1].strip(): [float(cell) for cell in row.strip("|").split("|")[1:]] for row in rows}
+    wave, checkmark = (dict(zip(columns[1:], errors[name], strict=True)) for name in ("planar wave", "checkmark"))
+    assert max(wave, key=wave.get) == "uniform"
+    assert wave["active subspace"] < wave["uniform"] / 5
+    assert checkmark["exact representation"] < checkmark["active subspace"] / 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["laws_densities.png", "laws_hyperplanes.png"]
