@@ -2,9 +2,9 @@
 
 from importlib.metadata import version
 
-from nurf import activations, densities, problems
+from nurf import activations, densities, kernels, problems
 from nurf.checks import check_derivatives
-from nurf.estimators import RandomFeatureMap, RandomFeatureRegressor
+from nurf.estimators import RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor, polish
 from nurf.jets import Jet
 
 __version__ = version("nurf")
@@ -13,8 +13,11 @@ __all__ = [
     "Jet",
     "RandomFeatureMap",
     "RandomFeatureRegressor",
+    "SparseFeatureRegressor",
     "activations",
     "check_derivatives",
     "densities",
+    "kernels",
+    "polish",
     "problems",
 ]

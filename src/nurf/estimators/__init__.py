@@ -2,5 +2,6 @@
 
 from nurf.estimators.feature_map import RandomFeatureMap
 from nurf.estimators.regressor import RandomFeatureRegressor
+from nurf.estimators.sparse import SparseFeatureRegressor, polish
 
-__all__ = ["RandomFeatureMap", "RandomFeatureRegressor"]
+__all__ = ["RandomFeatureMap", "RandomFeatureRegressor", "SparseFeatureRegressor", "polish"]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
@@ -19,6 +20,8 @@ from nurf.hyperplanes import Hyperplanes
 from nurf.jets import Array, Jet, Scaling
 from nurf.network import ShallowNetwork
 from nurf.training import Fit
+
+TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 
 
 class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
@@ -89,6 +92,45 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     fit_: Fit
     scaling_: Scaling
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        gradients: Any = None,
+        hessians: Any = None,
+        sample_weight: Any = None,
+        validation: Any = None,
+    ) -> Self:
+        """Fit the network to values and derivatives.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+        y : array of shape (n,) or (n, k)
+        gradients : array of shape (n, d) or (n, k, d), optional
+            NaN where a partial derivative is not known.
+        hessians : array of shape (n, d, d) or (n, k, d, d), optional
+            NaN where an entry is not known.
+        sample_weight : array of shape (n,), optional
+            How often each row counts.
+        validation : (X, y), Jet or float, optional
+            Rows on which, together with the training rows, alpha is chosen (the paper's rule); a number between 0
+            and 1 splits off that share of the rows. Without it alpha is chosen on the training rows alone.
+        """
+        with unchanged_on_error(self):
+            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+            weights = (
+                None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            )
+            jet = Jet(X, y, gradients, hessians, weights)
+            self._fit(jet.counted(), validation)
+        return self
+
+    @abstractmethod
+    def _fit(self, jet: Jet, validation: Any) -> None:
+        """Fit to checked data, and set the attributes at the very end."""
+
     def predict(self, X: Any) -> Array:
         """Return the values at the points, of shape (n,) or (n, k)."""
         points = self._inputs(X)
@@ -131,3 +173,34 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet | None]:
+    """Return the rows to train on and the rows to validate on."""
+    if validation is None:
+        return jet, None
+    if isinstance(validation, float):
+        n = round(validation * len(jet)) if 0 < validation < 1 else 0
+        if not 0 < n < len(jet):
+            raise ValueError(
+                f"`validation` must leave rows on both sides, got a share of {validation} of {len(jet)} rows"
+            )
+        order = rng.permutation(len(jet))
+        return jet[np.sort(order[n:])], jet[np.sort(order[:n])]
+    if not isinstance(validation, Jet):
+        if not (isinstance(validation, tuple) and len(validation) == 2):
+            raise ValueError(f"`validation` must be (X, y), a Jet or a share between 0 and 1, got {validation!r}")
+        validation = Jet(np.asarray(validation[0]), np.asarray(validation[1]))
+    if validation.n_features != jet.n_features or validation.y.shape[1:] != jet.y.shape[1:]:
+        raise ValueError(
+            f"`validation` must have {jet.n_features} inputs and outputs of shape {jet.y.shape[1:]}, as the "
+            f"training rows have, got {validation.n_features} and {validation.y.shape[1:]}"
+        )
+    return jet, validation
+
+
+def choose(name: str, key: str, table: dict[str, Any]) -> Any:
+    """Look up what the parameter ``name`` stands for."""
+    if not (isinstance(key, str) and key in table):
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, table))}, got {key!r}")
+    return table[key]

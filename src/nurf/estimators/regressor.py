@@ -7,17 +7,15 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from nurf.activations import Activation
 from nurf.checks import check_derivatives
 from nurf.densities import Density
-from nurf.estimators.base import NetworkRegressor, SamplesHyperplanes, unchanged_on_error
+from nurf.estimators.base import TAILS, NetworkRegressor, SamplesHyperplanes, choose, split
 from nurf.jets import Array, Jet, Scaling
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
 from nurf.training import fit_adaptive, fit_random, stage_counts
 
-TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValidation()}
 
 
@@ -115,55 +113,20 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.check_gradients = check_gradients
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        gradients: Any = None,
-        hessians: Any = None,
-        sample_weight: Any = None,
-        validation: Any = None,
-    ) -> RandomFeatureRegressor:
-        """Fit the network to values and derivatives.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n, d)
-        y : array of shape (n,) or (n, k)
-        gradients : array of shape (n, d) or (n, k, d), optional
-            NaN where a partial derivative is not known.
-        hessians : array of shape (n, d, d) or (n, k, d, d), optional
-            NaN where an entry is not known.
-        sample_weight : array of shape (n,), optional
-            How often each row counts.
-        validation : (X, y), Jet or float, optional
-            Rows on which, together with the training rows, alpha is chosen (the paper's rule); a number between 0
-            and 1 splits off that share of the rows.
-        """
-        with unchanged_on_error(self):
-            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-            weights = (
-                None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-            )
-            jet = Jet(X, y, gradients, hessians, weights)
-            self._fit(jet.counted(), validation)
-        return self
-
     def _fit(self, jet: Jet, validation: Any) -> None:
         self._check_n_neurons()
         if self.check_gradients:
             self._check_gradients(jet)
         rng = self._generator()
-        jet, held_out = self._split(jet, validation, rng)
+        jet, held_out = split(jet, validation, rng)
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
         scaled = scaling(jet)
         activation = self._make_activation()
         density = self._make_density(scaled, activation)
-        rule = _choose("selection", self.selection, SELECTION)
+        rule = choose("selection", self.selection, SELECTION)
         if held_out is not None:
             rule = Validation(scaling(held_out))
-        options = {"degree": _choose("tail", self.tail, TAILS), "alphas": self._alphas(), "rule": rule}
+        options = {"degree": choose("tail", self.tail, TAILS), "alphas": self._alphas(), "rule": rule}
         if self.growth is None:
             fit = fit_random(scaled, density, activation, self.n_neurons, rng, **options)
         else:
@@ -186,32 +149,3 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             raise ValueError(f"`gradients` contradict the values: {finding.message}")
         if finding.consistent is None:
             warnings.warn(f"`gradients` could not be confirmed: {finding.message}", stacklevel=4)
-
-    def _split(self, jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet | None]:
-        """Return the rows to train on and the rows to validate on."""
-        if validation is None:
-            return jet, None
-        if isinstance(validation, float):
-            n = round(validation * len(jet)) if 0 < validation < 1 else 0
-            if not 0 < n < len(jet):
-                raise ValueError(
-                    f"`validation` must leave rows on both sides, got a share of {validation} of {len(jet)} rows"
-                )
-            order = rng.permutation(len(jet))
-            return jet[np.sort(order[n:])], jet[np.sort(order[:n])]
-        if not isinstance(validation, Jet):
-            if not (isinstance(validation, tuple) and len(validation) == 2):
-                raise ValueError(f"`validation` must be (X, y), a Jet or a share between 0 and 1, got {validation!r}")
-            validation = Jet(np.asarray(validation[0]), np.asarray(validation[1]))
-        if validation.n_features != jet.n_features or validation.y.shape[1:] != jet.y.shape[1:]:
-            raise ValueError(
-                f"`validation` must have {jet.n_features} inputs and outputs of shape {jet.y.shape[1:]}, as the "
-                f"training rows have, got {validation.n_features} and {validation.y.shape[1:]}"
-            )
-        return jet, validation
-
-
-def _choose(name: str, key: str, table: dict[str, Any]) -> Any:
-    if not (isinstance(key, str) and key in table):
-        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, table))}, got {key!r}")
-    return table[key]

@@ -21,14 +21,18 @@ from nurf.plots.convergence import convergence
 from nurf.plots.densities import angle_offset_density
 from nurf.plots.hyperplanes import hyperplanes
 from nurf.plots.predictions import predicted_against_true
+from nurf.plots.sparse import certificate, sparse_path, trained_hyperplanes
 from nurf.plots.style import STYLES, LawStyle, style_of
 
 __all__ = [
     "STYLES",
     "LawStyle",
     "angle_offset_density",
+    "certificate",
     "convergence",
     "hyperplanes",
     "predicted_against_true",
+    "sparse_path",
     "style_of",
+    "trained_hyperplanes",
 ]

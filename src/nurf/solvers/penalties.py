@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ class Penalty(ABC):
 
     A subclass writes four functions of arrays of sizes: ``value``, ``slope``, ``curvature`` and ``shrink``.
     """
+
+    sparse: ClassVar[bool] = True  # whether weights that cross zero stay there
 
     @abstractmethod
     def value(self, t: Array) -> Array:
@@ -128,6 +131,29 @@ class LogPenalty(Penalty):
         root = np.maximum((np.sqrt(np.maximum(square, 0.0)) - half) / g, 0.0)
         saving = t**2 / 2 - (root - t) ** 2 / 2 - step * self.value(root)
         return np.where((square > 0) & (saving > 0), root, 0.0)
+
+
+@dataclass(frozen=True)
+class Squared(Penalty):
+    """The penalty ``psi(t) = t^2 / 2`` of ridge regression, which sets no weight to zero: ``psi'(0) = 0``."""
+
+    sparse: ClassVar[bool] = False
+
+    def value(self, t: Array) -> Array:
+        """Return ``t^2 / 2``."""
+        return np.asarray(t**2 / 2)
+
+    def slope(self, t: Array) -> Array:
+        """Return ``t``."""
+        return np.array(t, float)
+
+    def curvature(self, t: Array) -> Array:
+        """Return 1."""
+        return np.ones_like(t)
+
+    def shrink(self, t: Array, step: Array) -> Array:
+        """Return ``t / (1 + step)``."""
+        return np.asarray(t / (1 + step))
 
 
 def row_sizes(c: Array) -> Array:

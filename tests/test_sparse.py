@@ -1,0 +1,663 @@
+"""Sparse training: derivatives, optimality, certificates, paths, the estimator and its pictures."""
+
+import pickle
+import warnings
+from dataclasses import replace
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import Lasso
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from nurf import Jet, RandomFeatureRegressor, problems
+from nurf.activations import Erf, Heaviside, ReLU, Sigmoid, Softplus
+from nurf.densities import Nonlocal
+from nurf.estimators.sparse import SparseFeatureRegressor
+from nurf.estimators.sparse import polish as polish_model
+from nurf.hyperplanes import Hyperplanes, normalised
+from nurf.network import Features, ShallowNetwork
+from nurf.plots.sparse import certificate, sparse_path, trained_hyperplanes
+from nurf.solvers import sparse as sparse_solver
+from nurf.solvers.certificate import Search, ascend, distances, find_peaks
+from nurf.solvers.charts import Bounds, Chart, take
+from nurf.solvers.gauss_newton import Objective, gauss_newton_gram, spread
+from nurf.solvers.loss import Loss
+from nurf.solvers.penalties import L1, LogPenalty, Squared, row_sizes
+from nurf.solvers.sparse import Sparse, merge, prune, removal_costs, solve_sparse, thin, train
+from nurf.training import fit_random
+from nurf.training.sparse import fit_sparse, polish
+
+BUMP, WAVE, CHECKMARK = (
+    problems.get("gaussian_bump"),
+    problems.get("planar_wave"),
+    problems.get("checkmark", dimension=2),
+)
+BOUNDS = Bounds(1.0, 0.01, 2.0)
+PENALTIES = [L1(), LogPenalty(5.0)]
+
+
+def random_network(d=3, outputs=2, N=4, activation=None, degree=None, widths=False, seed=0):
+    rng = np.random.default_rng(seed)
+    activation = Sigmoid(0.3) if activation is None else activation
+    if widths:
+        activation = activation.rescaled(np.exp(rng.uniform(-0.5, 0.5, N)))
+    planes = Hyperplanes(normalised(rng.standard_normal((N, d))), rng.uniform(-0.5, 0.5, N))
+    features = Features(planes, activation, activation.order - 1 if degree is None else degree)
+    return ShallowNetwork(features, rng.standard_normal((features.n_columns, outputs)))
+
+
+def random_jet(n=60, d=3, outputs=2, missing=0, seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d)) / np.sqrt(d)
+    gradients = rng.standard_normal((n, outputs, d))
+    gradients[:missing, 0, 0] = np.nan
+    return Jet(X, rng.standard_normal((n, outputs)), gradients, weights=rng.uniform(0.5, 2, n))
+
+
+def objective(jet, penalty=None, alpha=1e-3, gradient_weight=0.0, widths=False):
+    return Objective(Loss(jet, gradient_weight), penalty or LogPenalty(5.0), alpha, BOUNDS, widths)
+
+
+def empty(jet, activation, degree=0):
+    planes = Hyperplanes(np.empty((0, jet.n_features)), np.empty(0))
+    features = Features(planes, activation, degree)
+    return ShallowNetwork(features, np.zeros((features.n_columns, jet.y.reshape(len(jet), -1).shape[1])))
+
+
+def solve(jet, penalty, alpha, width=0.1, seed=0, **keywords):
+    keywords = {"options": Sparse(tolerance=1e-3, max_steps=20), **keywords}
+    options = keywords.pop("options")
+    problem = objective(jet, penalty, alpha, **keywords)
+    activation = Sigmoid(width)
+    return problem, solve_sparse(problem, empty(jet, activation), activation, np.random.default_rng(seed), options)
+
+
+def along(point, step, eps):
+    return [point.moved(sign * eps * step) for sign in (1, -1)]
+
+
+CASES = [
+    {"gradient_weight": 0.0, "widths": False},
+    {"gradient_weight": 0.0, "widths": True},
+    {"gradient_weight": 0.3, "widths": False},
+    {"gradient_weight": 0.3, "widths": True},
+]
+
+
+class TestDerivatives:
+    @pytest.mark.parametrize("case", CASES, ids=str)
+    @pytest.mark.parametrize("activation", [Sigmoid(0.3), Erf(0.3), Softplus(0.3)], ids=repr)
+    def test_moments_of_the_residual(self, activation, case):
+        network = random_network(activation=activation)
+        residual = Loss(random_jet(), case["gradient_weight"]).residual(network)
+        features = random_network(activation=activation, widths=case["widths"], seed=5).features
+        chart = Chart(features, BOUNDS, case["widths"])
+        directions = np.random.default_rng(2).standard_normal((4, 2))
+        moments = residual.moments(features, 2)
+        ambient = moments.gradients(directions, case["widths"])
+        slopes = chart.gradients(ambient)
+        bends = chart.hessians(moments.hessians(directions, case["widths"]), ambient)
+
+        def value(step):
+            return np.sum(residual.moments(chart.move(step)).values * directions, axis=1)
+
+        assert_allclose(moments.values, residual.moments(features).values)
+        q, eps = chart.n_coordinates, 1e-3
+        for i in range(q):
+            e = np.zeros((4, q))
+            e[:, i] = eps
+            first = (8 * (value(e) - value(-e)) - (value(2 * e) - value(-2 * e))) / (12 * eps)
+            assert_allclose(slopes[:, i], first, atol=1e-7)
+            second = (16 * (value(e) + value(-e)) - value(2 * e) - value(-2 * e) - 30 * value(0 * e)) / (12 * eps**2)
+            assert_allclose(bends[:, i, i], second, atol=1e-5)
+            for j in range(i):
+                f = np.zeros((4, q))
+                f[:, j] = eps
+                mixed = (value(e + f) - value(e - f) - value(f - e) + value(-e - f)) / (4 * eps**2)
+                if chart.tangents.shape[2] in (0, 1) or max(i, j) >= q - 1 - case["widths"]:
+                    assert_allclose(bends[:, i, j], mixed, atol=2e-4)
+
+    @pytest.mark.parametrize("case", CASES, ids=str)
+    @pytest.mark.parametrize("activation", [Sigmoid(0.3), Softplus(0.3)], ids=repr)
+    def test_gauss_newton_matrix_is_that_of_the_dense_jacobian(self, activation, case):
+        jet, network = random_jet(missing=20), random_network(activation=activation, widths=case["widths"])
+        problem = objective(jet, Squared(), **case)
+        point, size = problem.at(network), 2 * len(network.weights) + 4 * (3 + case["widths"])
+        weights = np.repeat(problem.loss.row_weights, 2)
+        if case["gradient_weight"]:
+            weights = np.concatenate([weights, np.repeat(problem.loss.slopes[1], 6)])
+
+        def outputs(p):
+            values = p.network.value(jet.X).ravel()
+            return np.concatenate([values, p.network.gradient(jet.X).ravel()]) if case["gradient_weight"] else values
+
+        columns = []
+        for i in range(size):
+            plus, minus = along(point, np.eye(size)[i], 1e-5)
+            columns.append((outputs(plus) - outputs(minus)) / 2e-5)
+        J = np.array(columns).T
+        gram = gauss_newton_gram(problem.loss, point.chart)
+        assert_allclose(spread(gram, network.coef, len(network.weights)), J.T @ (weights[:, None] * J), atol=1e-7)
+        assert len(jet) - 20 == np.count_nonzero(weights[-6 * len(jet) :: 6]) or not case["gradient_weight"]
+
+    @pytest.mark.parametrize("case", CASES, ids=str)
+    @pytest.mark.parametrize("penalty", [*PENALTIES, Squared()], ids=repr)
+    def test_gradient_of_the_objective(self, penalty, case):
+        point = objective(random_jet(missing=9), penalty, 0.1, **case).at(random_network(widths=case["widths"]))
+        gradient, hessian, scale = point.derivatives()
+        assert_allclose(hessian, hessian.T, atol=1e-14)
+        assert np.all(scale > 0)
+        for i in range(len(gradient)):
+            plus, minus = along(point, np.eye(len(gradient))[i], 1e-6)
+            assert_allclose((plus.value - minus.value) / 2e-6, gradient[i], atol=1e-8)
+
+    def test_without_residual_the_model_is_the_hessian(self):
+        network = random_network(outputs=1)
+        jet = Jet(random_jet().X, network.value(random_jet().X))
+        problem = objective(jet, LogPenalty(5.0), 1e-12)
+        _, hessian, _ = problem.at(network).derivatives()
+        rng = np.random.default_rng(0)
+        for _ in range(5):
+            step = rng.standard_normal(len(hessian))
+            change = sum(p.value for p in along(problem.at(network), step, 1e-4)) - 2 * problem.at(network).value
+            assert_allclose(change / 1e-8, step @ hessian @ step, rtol=1e-4)
+
+    def test_outer_point_is_the_joint_one_with_the_inner_weights_fixed(self):
+        network = random_network()
+        problem = objective(random_jet(missing=5), gradient_weight=0.5, alpha=0.1)
+        joint, outer = problem.at(network), problem.outer(network)
+        size = network.weights.size
+        assert_allclose(outer.value, joint.value)
+        for small, large in zip(outer.derivatives(), joint.derivatives(), strict=True):
+            assert_allclose(small, large[(slice(size),) * large.ndim], atol=1e-12)
+
+    def test_gradients_that_are_not_fully_known_are_left_out(self):
+        jet, network = random_jet(missing=30), random_network()
+        loss = Loss(jet, 0.7)
+        w = jet.weights / jet.weights.sum()
+        errors = np.sum((network.value(jet.X) - jet.y) ** 2, axis=1)
+        bends = np.sum((network.gradient(jet.X) - jet.gradients)[30:] ** 2, axis=(1, 2))
+        assert_allclose(loss.residual(network).loss, (w @ errors + 0.7 * w[30:] @ bends) / 2)
+
+
+def dense_certificate(jet, network, width, n_angles=400, n_offsets=400):
+    """Return the largest |<r, sigma>| on a grid of hyperplanes, by the definition."""
+    r = (jet.y - network.value(jet.X)[:, 0]) / len(jet)
+    b = np.linspace(-1, 1, n_offsets)
+    angles = np.linspace(0, np.pi, n_angles, endpoint=False)
+    normals = np.ones((1, 1)) if jet.n_features == 1 else np.column_stack([np.cos(angles), np.sin(angles)])
+    return max(np.abs(r @ (1 / (1 + np.exp(-(jet.X @ a[:, None] + b) / width)))).max() for a in normals)
+
+
+class TestOptimality:
+    @pytest.mark.parametrize("problem", [BUMP, WAVE], ids=lambda p: p.name)
+    @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+    def test_solutions_are_stationary_and_certified(self, penalty, problem):
+        rng = np.random.default_rng(0)
+        jet = problem.jet(problem.grid(150 if problem.dimension == 1 else 15), noise=0.02, rng=rng)
+        alpha = 3e-3
+        _, solution = solve(jet, penalty, alpha)
+        network = solution.network
+        assert solution.status == "converged"
+        assert solution.violation <= 1e-3
+        design = network.features.design(jet.X)
+        pull = design.T @ (jet.y - design @ network.weights[:, 0]) / len(jet)
+        c = network.coef[:, 0]
+        assert_allclose(pull[: len(c)], alpha * penalty.slope(np.abs(c)) * np.sign(c), atol=1e-3 * alpha)
+        assert_allclose(pull[len(c) :], 0, atol=1e-3 * alpha)
+        dense = dense_certificate(jet, network, 0.1)
+        assert dense <= alpha * (1 + 2e-3)
+        assert dense <= alpha * solution.certificate * (1 + 1e-6)  # the search finds what a grid finds
+
+    @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+    def test_several_outputs_share_their_neurons(self, penalty):
+        rng = np.random.default_rng(0)
+        jet = WAVE.jet(WAVE.grid(15), noise=0.02, rng=rng)
+        both = Jet(jet.X, np.column_stack([jet.y, -2 * jet.y]))
+        _, one = solve(Jet(jet.X, np.sqrt(5) * jet.y), penalty, 1e-2)
+        _, two = solve(both, penalty, 1e-2)
+        assert two.status == "converged"
+        assert_allclose(two.objective, one.objective, rtol=2e-3)
+        assert_allclose(two.network.coef[:, 1], -2 * two.network.coef[:, 0], rtol=1e-2, atol=1e-3)
+
+    @pytest.mark.parametrize("problem", [BUMP, WAVE], ids=lambda p: p.name)
+    def test_l1_agrees_with_the_lasso_on_a_fine_dictionary(self, problem):
+        jet = problem.jet(problem.grid(120 if problem.dimension == 1 else 12), noise=0.02, rng=np.random.default_rng(0))
+        alpha, width = 3e-3, 0.2
+        _, ours = solve(jet, L1(), alpha, width)
+        b = np.linspace(-1, 1, 60 if problem.dimension == 2 else 600)
+        angles = np.linspace(0, np.pi, 40, endpoint=False) if problem.dimension == 2 else np.zeros(1)
+        normals = np.column_stack([np.cos(angles), np.sin(angles)])[:, : problem.dimension]
+        design = np.concatenate([1 / (1 + np.exp(-((jet.X @ a)[:, None] + b) / width)) for a in normals], axis=1)
+        lasso = Lasso(alpha=alpha, tol=1e-6, max_iter=20_000, precompute=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            lasso.fit(design, jet.y)
+        value = np.mean((jet.y - lasso.predict(design)) ** 2) / 2 + alpha * np.abs(lasso.coef_).sum()
+        assert ours.objective <= value * (1 + 1e-6)  # it may choose any hyperplane
+        assert value <= ours.objective * 1.005
+
+    @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+    def test_a_planted_network_is_recovered_from_its_samples(self, penalty):
+        planes = Hyperplanes(normalised(np.array([[1.0, 0.3], [-0.5, 1.0], [0.2, -1.0]])), np.array([0.1, -0.3, 0.4]))
+        planted = ShallowNetwork(Features(planes, Sigmoid(0.1)), np.array([1.0, -2.0, 1.5, 0.5]))
+        X = WAVE.sample(500, np.random.default_rng(3))
+        _, solution = solve(Jet(X, planted.value(X)), penalty, 1e-5)
+        near = distances(planted.features, solution.network.features)
+        assert solution.network.features.n_neurons == 3
+        assert near.min(axis=1).max() < 0.01  # of a width
+        assert_allclose(np.sort(np.abs(solution.network.coef[:, 0])), [1, 1.5, 2], rtol=1e-2)
+
+    def test_planted_widths_are_learned(self):
+        widths = np.array([0.05, 0.3])
+        planes = Hyperplanes(np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([0.2, -0.1]))
+        planted = ShallowNetwork(Features(planes, Sigmoid(widths)), np.array([1.0, -1.5, 0.2]))
+        X = WAVE.sample(500, np.random.default_rng(3))
+        jet = Jet(X, planted.value(X))
+        fit = fit_sparse(jet, Sigmoid(0.1), np.random.default_rng(0), alphas=[1e-2, 1e-3, 1e-4, 1e-5], widths=True)
+        last = fit.history[-1].network
+        large = np.abs(last.coef) > 0.01
+        assert np.count_nonzero(large) == 2
+        assert_allclose(np.sort(last.activation.width[large]), widths, rtol=0.02)
+
+    def test_gradient_data_improve_the_gradients(self):
+        rng = np.random.default_rng(0)
+        jet = WAVE.jet(WAVE.sample(80, rng))
+        fresh = WAVE.sample(500, rng)
+
+        def error(weight):
+            fit = fit_sparse(jet, Sigmoid(0.1), np.random.default_rng(0), alphas=[1e-2, 1e-3], gradient_weight=weight)
+            assert fit.step.status == "converged"
+            return np.linalg.norm(fit.network.gradient(fresh) - WAVE.gradient(fresh))
+
+        assert error(0.05) < 0.8 * error(0.0)
+
+    def test_activations_without_second_derivatives_are_trained_too(self):
+        jet = BUMP.jet(BUMP.grid(100))
+        fit = fit_sparse(jet, ReLU(), np.random.default_rng(0), alphas=[1e-3], options=Sparse(tolerance=0.2))
+        assert fit.error < 0.3 * np.std(jet.y)
+        with pytest.raises(ValueError, match="derivative 1 was asked for"):
+            fit_sparse(jet, Heaviside(), np.random.default_rng(0))
+
+    def test_a_row_of_weight_two_is_two_rows(self):
+        jet = BUMP.jet(BUMP.grid(60), noise=0.02, rng=np.random.default_rng(0))
+        weights = np.where(np.arange(60) < 20, 2.0, 1.0)
+        _, one = solve(replace(jet, weights=weights, gradients=None, hessians=None), L1(), 1e-2)
+        _, two = solve(Jet(np.concatenate([jet.X, jet.X[:20]]), np.concatenate([jet.y, jet.y[:20]])), L1(), 1e-2)
+        assert_allclose(one.objective, two.objective, rtol=1e-5)
+
+
+class TestMoves:
+    def jet(self):
+        return WAVE.jet(WAVE.grid(15), noise=0.02, rng=np.random.default_rng(0))
+
+    def test_ascent_climbs_to_local_maxima_together(self):
+        jet = self.jet()
+        residual = Loss(jet).residual(empty(jet, Sigmoid(0.1)))
+        planes = random_network(d=2, N=50).hyperplanes
+        features = Features(planes, Sigmoid(0.1), -1)
+        before = row_sizes(residual.moments(features).values)
+        peaks = ascend(residual, features, BOUNDS, 30)
+        assert np.all(row_sizes(peaks.moments) >= before)
+        chart = Chart(peaks.features, BOUNDS)
+        moments = residual.moments(peaks.features, 1)
+        slopes = chart.gradients(moments.gradients(np.sign(moments.values))) * chart.units
+        slopes[chart.blocked(slopes)] = 0
+        assert np.abs(slopes).max() < 1e-6 * peaks.largest
+
+    @pytest.mark.parametrize("gradients", [True, False])
+    def test_search_finds_the_largest_of_a_grid(self, gradients):
+        jet = self.jet()
+        network = empty(jet, Sigmoid(0.1))
+        seen = jet if gradients else replace(jet, gradients=None)
+        peaks = find_peaks(
+            Loss(jet).residual(network), seen, Sigmoid(0.1), BOUNDS, np.random.default_rng(0), Search(200, 20, 10)
+        )
+        assert peaks.largest >= dense_certificate(jet, network, 0.1)
+        assert_array_equal(np.argsort(-row_sizes(peaks.moments), kind="stable"), np.arange(len(peaks.moments)))
+
+    def test_opposite_hyperplanes_are_one_place(self):
+        features = random_network(d=2, N=3).features
+        planes = features.hyperplanes
+        mirrored = Features(Hyperplanes(-planes.normals, -planes.offsets), features.activation, 0)
+        assert_allclose(np.diag(distances(features, mirrored)), 0, atol=1e-6)
+        assert distances(features, features)[0, 1] > 1
+
+    def test_near_duplicates_are_merged(self):
+        jet = self.jet()
+        problem, solution = solve(jet, LogPenalty(5.0), 3e-3)
+        network = solution.network
+        N = network.features.n_neurons
+        twins = take(network.features, np.array([0, 0]))
+        shift = np.zeros((2, 2))
+        shift[1] = 0.01
+        twins = Chart(twins, BOUNDS).move(shift)
+        mirrored = Features(
+            Hyperplanes(-twins.hyperplanes.normals, -twins.hyperplanes.offsets), twins.activation, twins.degree
+        )
+        joined = network.features + mirrored
+        coef = np.concatenate([network.coef, [[0.02], [-0.01]]])
+        point = problem.at(ShallowNetwork(joined, np.concatenate([coef, network.tail_coef])))
+        merged = merge(point)
+        assert merged.value < point.value
+        assert merged.network.features.n_neurons == N
+
+    def test_neurons_that_do_not_pay_are_thinned(self):
+        jet = self.jet()
+        problem, solution = solve(jet, LogPenalty(20.0), 3e-3)
+        planes = solution.network.hyperplanes
+        shifted = Hyperplanes(planes.normals, planes.offsets + 0.05)
+        features = solution.network.features + Features(shifted, Sigmoid(0.1), 0)
+        weights = np.concatenate([solution.network.coef / 2, solution.network.coef / 2, solution.network.tail_coef])
+        point = train(problem.at(ShallowNetwork(features, weights)), 50, 1e-6)
+        costs = removal_costs(point)
+        assert costs.shape == (point.network.features.n_neurons,)
+        fewer = thin(point, 20, 1e-3)
+        assert fewer.value <= point.value
+        assert (costs.min() < 0) >= (fewer is not point)
+
+    def test_removal_costs_of_a_linear_problem_are_exact(self):
+        jet, network = self.jet(), random_network(d=2, outputs=1, N=3)
+        problem = objective(jet, L1(), 1e-12)
+        point = prune(problem.at(network))
+        design = point.network.features.design(jet.X)
+        least = [np.mean((jet.y - d @ np.linalg.lstsq(d, jet.y)[0]) ** 2) / 2 for d in (design, design[:, 1:])]
+        # all weights move in the model, so that it cannot cost more than with the inner ones fixed
+        assert 0 < removal_costs(point)[0] <= (least[1] - least[0]) * (1 + 1e-3)
+
+    def test_training_in_blocks_descends_to_the_same_objective(self, monkeypatch):
+        jet = self.jet()
+        problem, solution = solve(jet, L1(), 3e-3)
+        rng = np.random.default_rng(1)
+        chart = Chart(solution.network.features, BOUNDS)
+        moved = chart.move(0.02 * rng.standard_normal((solution.network.features.n_neurons, 2)))
+        point = problem.at(ShallowNetwork(moved, solution.network.weights))
+        monkeypatch.setattr(sparse_solver, "MOST_WEIGHTS", 9)
+        trained = train(point, 200, 1e-3)
+        assert trained.network.features.n_neurons > 3
+        assert_allclose(trained.value, solution.objective, rtol=1e-3)
+
+
+class TestPath:
+    def fit(self, **keywords):
+        rng = np.random.default_rng(0)
+        jet = BUMP.jet(BUMP.grid(300), noise=0.02, rng=rng)
+        keywords = {"penalty": LogPenalty(10.0), **keywords}
+        return jet, fit_sparse(jet, Sigmoid(1 / 40), np.random.default_rng(0), **keywords)
+
+    def test_steps_of_a_path(self):
+        jet, fit = self.fit()
+        steps = fit.history
+        assert np.all(np.diff(fit.alphas) < 0)
+        assert_allclose(steps[0].alpha / steps[1].alpha, 4)
+        assert all(step.status == "converged" and step.certificate <= 1.01 and step.seconds > 0 for step in steps)
+        assert steps[0].n_neurons < steps[-1].n_neurons
+        assert fit.step.network is fit.network
+        assert fit.error <= 1.05 * min(step.error for step in steps)
+        squares = np.mean((fit.network.value(jet.X) - jet.y) ** 2)
+        assert_allclose(fit.error, np.sqrt(squares) / (1 - (2 * fit.step.n_neurons + 1) / 300))
+
+    def test_no_neuron_pays_above_the_first_alpha(self):
+        jet, fit = self.fit()
+        _, above = self.fit(alphas=[4.1 * fit.alphas[0]])
+        _, below = self.fit(alphas=[3.8 * fit.alphas[0]])
+        assert above.step.n_neurons == 0 < below.step.n_neurons
+        assert_allclose(above.network.value(jet.X), jet.y.mean())
+
+    def test_validation_rows_choose_with_the_training_rows(self):
+        rng = np.random.default_rng(5)
+        held = BUMP.jet(BUMP.sample(300, rng))
+        jet, fit = self.fit(validation=held)
+        squares = np.sum((fit.network.value(jet.X) - jet.y) ** 2) + np.sum((fit.network.value(held.X) - held.y) ** 2)
+        assert_allclose(fit.error, np.sqrt(squares / 600))
+        allowed = fit.alphas[fit.errors <= 1.05 * fit.errors.min()]
+        assert fit.alpha == allowed.max()
+
+    def test_a_budget_of_neurons_ends_the_path(self):
+        _, fit = self.fit(max_neurons=4)
+        assert max(step.n_neurons for step in fit.history) == 4
+        assert fit.history[-1].status == "max_neurons"
+        assert fit.history[-1].certificate > 1
+
+    def test_warm_starts_from_the_hyperplanes_of_a_density(self):
+        jet, fit = self.fit(alphas=[1e-3])
+        planes = Nonlocal(bandwidth=0.05).prepare(jet).sample(30, np.random.default_rng(0))
+        _, warm = self.fit(alphas=[1e-3], start=planes)
+        assert warm.step.status == "converged"
+        assert abs(warm.step.n_neurons - fit.step.n_neurons) <= 2
+
+    def test_without_a_tail(self):
+        _, fit = self.fit(degree=-1, alphas=[1e-2, 1e-3])
+        assert fit.network.tail_coef.size == 0
+        assert fit.error < 0.1
+
+    def test_eleven_neurons_reach_the_noise_in_one_dimension(self):
+        rng = np.random.default_rng(0)
+        jet = BUMP.jet(BUMP.grid(1000), noise=0.02, rng=rng)
+        alphas = 0.1 * 4.0 ** -np.arange(5)
+        fit = fit_sparse(jet, Sigmoid(1 / 80), rng, alphas=alphas, penalty=LogPenalty(10.0), max_neurons=11)
+        residual = jet.y - fit.history[-1].network.value(jet.X)
+        assert fit.history[-1].n_neurons <= 11
+        assert np.std(residual) < 1.05 * 0.02
+
+
+class TestPolish:
+    def test_the_loss_falls_with_every_step(self):
+        jet = WAVE.jet(WAVE.sample(200, np.random.default_rng(0)))
+        fit = fit_random(jet, Nonlocal(), Sigmoid(0.1), 15, np.random.default_rng(0))
+        errors = [np.std(jet.y - fit.network.value(jet.X))]
+        errors += [polish(fit, jet, n).error for n in (1, 3, 10)]
+        assert np.all(np.diff(errors) < 0)
+        assert errors[-1] < 0.8 * errors[0]
+        assert polish(fit, jet, 3).network.features.n_neurons == 15
+        assert polish(fit, jet, 3).alpha == fit.alpha
+
+    def test_no_steps_change_nothing(self):
+        jet = WAVE.jet(WAVE.sample(100, np.random.default_rng(0)))
+        fit = fit_random(jet, Nonlocal(), Sigmoid(0.1), 15, np.random.default_rng(0))
+        assert_array_equal(polish(fit, jet, 0).network.weights, fit.network.weights)
+
+    def test_a_fitted_regressor_is_polished_in_its_own_units(self):
+        rng = np.random.default_rng(0)
+        X = np.array([100.0, -3.0]) + np.array([40.0, 0.01]) * rng.uniform(size=(200, 2))
+        y = 1e4 * np.sin((X[:, 0] - 100) / 10 + 200 * (X[:, 1] + 3))
+        model = RandomFeatureRegressor(20, random_state=0).fit(X, y)
+        before = model.score(X, y)
+        trained = polish_model(model, Jet(X, y), 10, widths=True)
+        assert trained.score(X, y) > before == model.score(X, y)
+        assert np.ptp(trained.fit_.network.activation.width) > 0
+        with pytest.raises(NotFittedError):
+            polish_model(RandomFeatureRegressor(), Jet(X, y))
+
+    def test_gradient_rows_count_by_choice(self):
+        jet = WAVE.jet(WAVE.sample(60, np.random.default_rng(0)))
+        fit = fit_random(jet, Nonlocal(), Sigmoid(0.1), 15, np.random.default_rng(0))
+        fresh = WAVE.sample(300, np.random.default_rng(1))
+
+        def error(weight):
+            network = polish(fit, jet, 10, gradient_weight=weight).network
+            return np.linalg.norm(network.gradient(fresh) - WAVE.gradient(fresh))
+
+        assert error(0.1) < error(0.0)
+
+
+def model(**parameters):
+    return SparseFeatureRegressor(**{"width": 0.1, "random_state": 0, **parameters})
+
+
+def wave_rows(n=150, seed=0):
+    jet = WAVE.jet(WAVE.sample(n, np.random.default_rng(seed)))
+    return jet.X, jet.y, jet.gradients
+
+
+@parametrize_with_checks([SparseFeatureRegressor()])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
+
+
+class TestEstimator:
+    def test_units_of_inputs_and_values_do_not_matter(self):
+        X, y, g = wave_rows()
+        m, q = np.array([5.0, -7.0]), np.array([100.0, 0.01])
+        plain = model(alpha=1e-2).fit(X, y, gradients=g)
+        other = model(alpha=1e-2).fit(m + q * X, 3 + 1e3 * y, gradients=1e3 * g / q)
+        assert_allclose(other.predict(m + q * X), 3 + 1e3 * plain.predict(X), rtol=1e-5, atol=1e-3)
+        assert_allclose(other.predict_gradient(m + q * X), 1e3 * plain.predict_gradient(X) / q, rtol=1e-4, atol=1e-2)
+        assert_allclose(other.network_.value(m + q * X), other.predict(m + q * X), rtol=1e-8)
+        assert other.predict_hessian(X).shape == (150, 2, 2)
+
+    def test_path_and_its_networks(self):
+        X, y, g = wave_rows()
+        fitted = model().fit(X, y, gradients=g)
+        path = fitted.path_
+        assert set(path) == {"alpha", "neurons", "error", "certificate", "seconds", "status"}
+        assert {len(column) for column in path.values()} == {len(fitted.fit_.history)}
+        chosen = int(np.flatnonzero(path["alpha"] == fitted.alpha_)[0])
+        assert_allclose(fitted.step_network(chosen).value(X), fitted.predict(X), atol=1e-9)
+        assert path["neurons"][chosen] == fitted.n_neurons_ == len(fitted.hyperplanes_)
+        assert path["certificate"][chosen] == fitted.certificate_
+        assert fitted.step_network(0).features.n_neurons == path["neurons"][0]
+        assert fitted.score(X, y) > 0.999
+
+    def test_one_alpha(self):
+        X, y, _ = wave_rows()
+        fitted = model(alpha=0.01).fit(X, y)
+        assert fitted.alpha_ == 0.01
+        assert_array_equal(fitted.path_["alpha"], [0.01])
+
+    def test_learned_widths_and_gradient_weight(self):
+        X, y, g = wave_rows()
+        fitted = model(alpha=1e-2, width="learned", gradient_weight=0.01).fit(X, y, gradients=g)
+        assert np.ptp(fitted.fit_.network.activation.width) > 0
+        assert np.all(fitted.fit_.network.activation.width >= 0.01)
+
+    @pytest.mark.parametrize("penalty", ["l1", "log", LogPenalty(20.0)], ids=str)
+    def test_penalties(self, penalty):
+        X, y, _ = wave_rows()
+        assert model(alpha=1e-2, penalty=penalty, gamma=10).fit(X, y).score(X, y) > 0.9
+
+    def test_a_density_for_the_first_neurons(self):
+        X, y, g = wave_rows()
+        fitted = model(alpha=1e-2, n_initial=20).fit(X, y, gradients=g)
+        assert fitted.certificate_ <= 1.01
+
+    def test_validation_and_max_neurons(self):
+        X, y, _ = wave_rows()
+        fitted = model(max_neurons=6).fit(X, y, validation=0.2)
+        assert fitted.path_["neurons"].max() <= 6
+        assert fitted.fit_.history[-1].status == "max_neurons"
+
+    def test_several_outputs(self):
+        X, y, _ = wave_rows()
+        fitted = model(alpha=1e-2).fit(X, np.column_stack([y, y**2]))
+        assert fitted.predict(X).shape == (150, 2)
+        assert fitted.predict_gradient(X).shape == (150, 2, 2)
+        assert np.all(np.any(fitted.fit_.network.coef != 0, axis=1))
+
+    def test_the_same_seed_gives_the_same_fit(self):
+        X, y, g = wave_rows()
+        first, second = (model(alpha=1e-2).fit(X, y, gradients=g) for _ in range(2))
+        assert_array_equal(first.predict(X), second.predict(X))
+        assert_array_equal(pickle.loads(pickle.dumps(first)).predict(X), first.predict(X))
+        assert clone(first).get_params() == first.get_params()
+
+    def test_a_fit_that_did_not_converge_warns(self):
+        X, y, _ = wave_rows()
+        with pytest.warns(ConvergenceWarning, match=r"the tolerance 0.01 was not met in 1 rounds at alpha = 0.001"):
+            fitted = model(alpha=1e-3, max_iter=1).fit(X, y)
+        assert fitted.path_["status"][0] == "max_rounds"
+        assert fitted.n_iter_ == 1
+
+    @pytest.mark.parametrize(
+        ("parameters", "message"),
+        [
+            ({"alpha": "auto"}, "`alpha` must be 'path' or a number > 0, got 'auto'"),
+            ({"alpha": -1.0}, "`alpha` must be 'path' or a number > 0, got -1.0"),
+            ({"width": "free"}, "`width` must be a number > 0, None or 'learned', got 'free'"),
+            ({"width": "learned", "activation": "relu"}, "'learned' needs a smooth activation"),
+            ({"penalty": "l2"}, "`penalty` must be one of 'l1', 'log', got 'l2'"),
+            ({"max_neurons": 0}, "`max_neurons` must be a whole number >= 1, got 0"),
+            ({"n_initial": -1}, "`n_initial` must be a whole number >= 0, got -1"),
+            ({"max_iter": 0}, "`max_iter` must be a whole number >= 1, got 0"),
+            ({"tol": 0.0}, "`tol` must be a number between 0 and 1, got 0.0"),
+            ({"gradient_weight": 1.0}, "`gradient_weight` = 1.0 needs gradients, got none"),
+            ({"gradient_weight": -1.0}, "`gradient_weight` must be a number >= 0, got -1.0"),
+            ({"activation": "heaviside", "width": None}, "derivative 1 was asked for"),
+        ],
+    )
+    def test_errors_leave_the_estimator_as_it_was(self, parameters, message):
+        X, y, _ = wave_rows()
+        fitted = model(alpha=0.1).fit(X, y)
+        before = fitted.predict(X)
+        with pytest.raises(ValueError, match=message):
+            fitted.set_params(**parameters).fit(X[:, :1], y)
+        assert_array_equal(fitted.predict(X), before)
+
+
+class TestPlots:
+    @pytest.fixture
+    def ax(self):
+        figure, ax = plt.subplots()
+        yield ax
+        figure.canvas.draw()
+        plt.close(figure)
+
+    def trained(self, problem, **parameters):
+        jet = problem.jet(problem.grid(100 if problem.dimension == 1 else 12), noise=0.02, rng=np.random.default_rng(0))
+        fitted = model(alpha=2e-2, penalty="l1", **parameters).fit(jet.X, jet.y)
+        return fitted, fitted.scaling_(Jet(jet.X, jet.y))
+
+    def test_certificate_on_the_line(self, ax):
+        fitted, jet = self.trained(BUMP)
+        assert certificate(fitted.fit_.network, jet, fitted.alpha_, ax=ax) is ax
+        curve, one, dots = ax.get_lines()
+        assert_array_equal(one.get_ydata(), 1)
+        assert 0.95 < curve.get_ydata().max() < 1.02
+        assert_allclose(dots.get_ydata(), 1, atol=0.01)  # the convex penalty has slope one
+        planes = fitted.fit_.network.hyperplanes
+        assert_allclose(dots.get_xdata(), -planes.offsets / planes.normals[:, 0])
+
+    @pytest.mark.parametrize("width", [0.1, "learned"])
+    def test_certificate_over_angles_and_offsets(self, ax, width):
+        fitted, jet = self.trained(WAVE, width=width)
+        certificate(fitted.fit_.network, jet, fitted.alpha_, ax=ax)
+        (image,) = ax.images
+        values = image.get_array()
+        assert values.shape == (160, 240)
+        assert values.max() < 1.02
+        if width == 0.1:
+            assert values.max() > 0.95
+            r = jet.y - fitted.fit_.network.value(jet.X)
+            angle, offset = -np.pi + 2 * np.pi * 50.5 / 240, -1 + 2 * 30.5 / 160
+            u = jet.X @ [np.cos(angle), np.sin(angle)] + offset
+            assert_allclose(values[30, 50], abs(np.mean(r / (1 + np.exp(-u / 0.1)))) / fitted.alpha_, rtol=1e-9)
+
+    def test_path(self, ax):
+        path = {"alpha": [1.0, 0.25], "neurons": [0, 7], "error": [0.5, 0.1]}
+        sparse_path(path, alpha=0.25, ax=ax)
+        line, ring = ax.get_lines()
+        assert_array_equal(line.get_xydata(), [[1.0, 0.5], [0.25, 0.1]])
+        assert_array_equal(ring.get_xydata(), [[0.25, 0.1]])
+        assert [text.get_text() for text in ax.texts] == ["0", "7"]
+        assert ax.xaxis_inverted()
+        sparse_path(path, ax=ax)
+        assert ax.xaxis_inverted()
+
+    def test_trained_hyperplanes(self, ax):
+        fitted, _ = self.trained(WAVE)
+        trained_hyperplanes(fitted.network_, domain=WAVE.domain, ax=ax)
+        (lines,) = ax.collections
+        coef = np.abs(fitted.network_.coef)
+        assert_allclose(np.sort(lines.get_colors()[:, 3]), np.sort(np.sqrt(coef / coef.max())))
+
+    def test_three_dimensions_cannot_be_drawn(self, ax):
+        with pytest.raises(ValueError, match="d = 1 and d = 2, got d = 3"):
+            certificate(random_network(), random_jet(), 1.0, ax=ax)
