@@ -27,7 +27,7 @@ from nurf.network import Features, ShallowNetwork
 from nurf.plots.sparse import certificate, sparse_path, trained_hyperplanes
 from nurf.solvers import sparse as sparse_solver
 from nurf.solvers.certificate import Search, ascend, distances, find_peaks
-from nurf.solvers.charts import Bounds, Chart, take
+from nurf.solvers.charts import Bounds, Chart
 from nurf.solvers.gauss_newton import Objective, gauss_newton_gram, spread
 from nurf.solvers.loss import Loss
 from nurf.solvers.penalties import L1, LogPenalty, Squared, row_sizes
@@ -336,7 +336,7 @@ class TestMoves:
         problem, solution = solve(jet, LogPenalty(5.0), 3e-3)
         network = solution.network
         N = network.features.n_neurons
-        twins = take(network.features, np.array([0, 0]))
+        twins = network.features[np.array([0, 0])]
         shift = np.zeros((2, 2))
         shift[1] = 0.01
         twins = Chart(twins, BOUNDS).move(shift)

@@ -66,6 +66,10 @@ class Activation(ABC):
         """Return the activation whose widths are ``factor`` times as large."""
         return self
 
+    def taken(self, index: Any) -> Activation:
+        """Return the activation of some of the neurons."""
+        return self
+
     def joined(self, n: int, other: Activation, m: int) -> Activation:
         """Return the activation of ``n`` neurons of this kind and then ``m`` of ``other``."""
         if self != other:
@@ -156,6 +160,10 @@ class SmoothActivation(Activation):
         """Return the activation whose widths are ``factor`` times as large."""
         return type(self)(self.width * factor)
 
+    def taken(self, index: Any) -> Activation:
+        """Return the activation of some of the neurons, each with its width."""
+        return type(self)(self.width[index]) if isinstance(self.width, np.ndarray) else self
+
     def joined(self, n: int, other: Activation, m: int) -> Activation:
         """Return the activation of ``n`` neurons of this kind and then ``m`` of ``other``, each with its width."""
         if type(self) is not type(other) or (self == other and np.ndim(self.width) == 0):
@@ -169,17 +177,15 @@ class Sigmoid(SmoothActivation):
     order: ClassVar[int] = 1  # type: ignore[misc]
 
     def unit(self, u: Array, k: int) -> Array:
-        """Return the ``k``-th derivative, by ``e = exp(-|u|)`` where that keeps the tails exact."""
+        """Return the ``k``-th derivative, from ``sigma(-|u|)``, which keeps the tails exact."""
         if k == 0:
             return np.asarray(expit(u, out=u))
         sign = np.sign(u) if k == 2 else None
-        e = np.exp(-np.abs(u, out=u), out=u)
-        p = 1 + e
+        tail = expit(np.negative(np.abs(u, out=u), out=u), out=u)
+        slope = (1 - tail) * tail
         if k == 1:
-            return np.asarray(e / p**2)
-        if k == 2:
-            return np.asarray(sign * e * (e - 1) / p**3)
-        return np.asarray(e * (1 - 4 * e + e**2) / p**4)
+            return np.asarray(slope)
+        return np.asarray(sign * slope * (2 * tail - 1) if k == 2 else slope * (1 - 6 * slope))
 
 
 class Softplus(SmoothActivation):

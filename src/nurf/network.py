@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -61,6 +62,10 @@ class Features:
         scale = np.broadcast_to(self.activation.scale, self.n_neurons)
         planes = self.hyperplanes
         return np.ascontiguousarray((planes.normals / scale[:, None]).T), planes.offsets / scale
+
+    def __getitem__(self, index: Any) -> Features:
+        """Keep some of the neurons, and the tail."""
+        return Features(self.hyperplanes[index], self.activation.taken(index), self.degree)
 
     def __add__(self, other: Features) -> Features:
         """Put the neurons of ``other`` behind these."""

@@ -39,6 +39,7 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"`n_neurons` must be a whole number >= 1, got {self.n_neurons!r}")
 
     def _make_activation(self) -> Activation:
+        """Make the activation from its name and the width, or take the object."""
         if isinstance(self.activation, Activation):
             if self.width is not None:
                 raise ValueError(

@@ -11,7 +11,7 @@ from nurf.densities import Density, Local, Uniform
 from nurf.hyperplanes import Ball, Hyperplanes
 from nurf.jets import Array, Index, Jet
 from nurf.network import Features
-from nurf.solvers.charts import Bounds, Chart, Mask, take
+from nurf.solvers.charts import Bounds, Chart, Mask
 from nurf.solvers.loss import Residual
 from nurf.solvers.penalties import row_sizes
 
@@ -62,7 +62,7 @@ class Peaks:
 
     def __getitem__(self, index: Index) -> Peaks:
         """Keep some of the peaks."""
-        return Peaks(take(self.features, index), self.moments[index])
+        return Peaks(self.features[index], self.moments[index])
 
 
 def find_peaks(
@@ -101,8 +101,8 @@ def find_peaks(
     moments = residual.moments(features).values
     sizes = row_sizes(moments)
     best = np.argsort(-sizes, kind="stable")[: 6 * search.n_starts]
-    best = best[_leaders(take(features, best), sizes[best], apart=2.0)[: search.n_starts]]
-    starts = take(features, best)
+    best = best[_leaders(features[best], sizes[best], apart=2.0)[: search.n_starts]]
+    starts = features[best]
     if also is not None and also.n_neurons:
         starts = starts + replace(also, degree=-1)
     peaks = ascend(residual, starts, bounds, search.n_steps, widths=widths)
@@ -175,7 +175,7 @@ def _select(mask: Mask, first: Array, second: Array) -> Array:
 def _choose(mask: Mask, first: Features, second: Features) -> Features:
     """Take the neurons of ``first`` where ``mask`` is true, those of ``second`` elsewhere."""
     count = len(mask)
-    return take(first + second, np.arange(count, dtype=np.int64) + np.where(mask, 0, count))
+    return (first + second)[np.arange(count) + np.where(mask, 0, count)]
 
 
 def _leaders(features: Features, sizes: Array, apart: float) -> Index:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nurf.hyperplanes import Hyperplanes, normalised
-from nurf.jets import Array, Index
+from nurf.jets import Array
 from nurf.network import Features
 
 Mask = npt.NDArray[np.bool_]
@@ -101,12 +101,3 @@ class Chart:
             target = np.clip(width * np.exp(step[:, -1]), self.bounds.narrowest, self.bounds.widest)
             activation = activation.rescaled(target / np.asarray(activation.width))
         return Features(Hyperplanes(normals, offsets), activation, self.features.degree)
-
-
-def take(features: Features, index: Index | Mask) -> Features:
-    """Keep some of the neurons."""
-    width = np.asarray(features.activation.width)
-    activation = features.activation
-    if width.ndim:
-        activation = type(activation)(width[index])  # type: ignore[call-arg]
-    return Features(features.hyperplanes[index], activation, features.degree)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from nurf._blocks import row_blocks
 from nurf.jets import Array, Index
 from nurf.network import Features, ShallowNetwork
-from nurf.solvers.charts import Bounds, Chart, Mask, take
+from nurf.solvers.charts import Bounds, Chart, Mask
 from nurf.solvers.descent import OuterPoint, add_penalty, damping_scale, same_side
 from nurf.solvers.loss import Loss, Moments, Residual
 from nurf.solvers.penalties import Penalty, row_sizes
@@ -153,7 +153,7 @@ def keep(network: ShallowNetwork, stays: Mask) -> ShallowNetwork:
     """Keep some of the neurons of a network, and its tail."""
     if stays.all():
         return network
-    return ShallowNetwork(take(network.features, stays), np.concatenate([network.coef[stays], network.tail_coef]))
+    return ShallowNetwork(network.features[stays], np.concatenate([network.coef[stays], network.tail_coef]))
 
 
 def gauss_newton_gram(loss: Loss, chart: Chart, inner: bool = True) -> Array:
