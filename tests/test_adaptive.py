@@ -66,7 +66,8 @@ class TestGrownEquations:
         law, rng = Uniform().prepare(jet), np.random.default_rng(1)
         old, new = (Features(law.sample(n, rng), Sigmoid(0.2)) for n in (5, 7))
         whole = NormalEquations.from_data(old + new, jet)
-        monkeypatch.setattr("nurf._blocks.row_blocks.__defaults__", (13 * 17,))
+        monkeypatch.setattr("nurf.network.BLOCK_ELEMENTS", 13 * 17)
+        monkeypatch.setattr("nurf.network.LEAST_ROWS", 1)
         grown = NormalEquations.from_data(old, jet).grown(old + new, jet)
         assert_allclose(grown.gram, whole.gram, rtol=1e-12, atol=1e-12)
 

@@ -346,7 +346,8 @@ class TestLeaveOneOut:
     def test_many_rows_come_in_blocks(self, form, monkeypatch):
         features, jet = problem((40, 15), 1, (2,), True)
         whole = errors(LeaveOneOut(), form, features, jet)
-        monkeypatch.setattr("nurf._blocks.row_blocks.__defaults__", (7 * features.n_columns,))
+        monkeypatch.setattr("nurf.network.BLOCK_ELEMENTS", 7 * features.n_columns)
+        monkeypatch.setattr("nurf.network.LEAST_ROWS", 1)
         assert_allclose(errors(LeaveOneOut(), form, features, jet), whole, rtol=1e-10)
 
 

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from nurf._blocks import row_blocks
+from nurf._blocks import BLOCK_ELEMENTS, row_blocks
 from nurf.activations import Activation
 from nurf.hyperplanes import Hyperplanes
 from nurf.jets import Array, Jet, Scaling
 from nurf.tails import Tail
+
+LEAST_ROWS = 1024  # of a block of features: sums of products over fewer rows would cost more than the products
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,7 @@ class Features:
     def design_blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:
         """Yield row slices and their features; the array is overwritten by the next block."""
         buffer = None
-        for rows in row_blocks(len(X), self.n_columns):
+        for rows in row_blocks(len(X), self.n_columns, max(BLOCK_ELEMENTS, LEAST_ROWS * self.n_columns)):
             if buffer is None:
                 buffer = np.empty((rows.stop - rows.start, self.n_columns))
             yield rows, self.design(X[rows], out=buffer[: rows.stop - rows.start])

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
 from nurf._blocks import row_blocks
@@ -164,12 +163,11 @@ def gauss_newton_gram(loss: Loss, chart: Chart, inner: bool = True) -> Array:
     """
     features = chart.features
     size = features.n_columns + inner * features.n_neurons * chart.n_coordinates
-    gram = np.zeros((size, size), order="F")
+    gram = np.zeros((size, size))
     roots = np.sqrt(loss.row_weights)
     for rows in row_blocks(len(loss.jet) if size else 0, size):
         block = value_columns(chart, loss.jet.X[rows], inner) * roots[rows, None]
-        gram = dsyrk(1.0, block.T, beta=1.0, c=gram, overwrite_c=True)
-    gram = np.triu(gram) + np.triu(gram, 1).T
+        gram += block.T @ block
     return gram if loss.slopes is None else gram + _gradient_gram(loss, chart, inner)
 
 
@@ -201,12 +199,12 @@ def _gradient_gram(loss: Loss, chart: Chart, inner: bool) -> Array:
     assert loss.slopes is not None
     features = chart.features
     directions, owners = _gradient_directions(chart, inner)
-    gram = np.zeros((len(owners), len(owners)), order="F")
+    gram = np.zeros((len(owners), len(owners)))
     roots = np.sqrt(loss.slopes[1])
     for rows in row_blocks(len(loss.jet), len(owners)):
         block = _gradient_columns(chart, loss.jet.X[rows], inner) * roots[rows, None]
-        gram = dsyrk(1.0, block.T, beta=1.0, c=gram, overwrite_c=True)
-    gram = (np.triu(gram) + np.triu(gram, 1).T) * (directions @ directions.T)
+        gram += block.T @ block
+    gram *= directions @ directions.T
     size = features.n_columns + inner * features.n_neurons * chart.n_coordinates
     fold = csr_array((np.ones(len(owners)), (owners, np.arange(len(owners)))), shape=(size, len(owners)))
     return np.asarray(fold @ (fold @ gram).T)

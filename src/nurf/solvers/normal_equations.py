@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
 from nurf.jets import Array, Jet
 from nurf.network import Features
@@ -43,13 +42,13 @@ class NormalEquations:
     def from_data(cls, features: Features, jet: Jet) -> NormalEquations:
         """Accumulate over the rows of ``jet``, in blocks."""
         columns, y = features.n_columns, jet.y.reshape(len(jet), -1)
-        gram, moments = np.zeros((columns, columns), order="F"), np.zeros((columns, y.shape[1]))
+        gram, moments = np.zeros((columns, columns)), np.zeros((columns, y.shape[1]))
         for design, targets in _weighted_blocks(features, jet):
-            gram = dsyrk(1.0, design.T, beta=1.0, c=gram, overwrite_c=True)
+            gram += design.T @ design  # one symmetric product: NumPy sees that both are the same array
             moments += design.T @ targets
         weights = jet.row_weights
         return cls(
-            gram=_symmetric(gram),
+            gram=gram,
             moments=moments,
             energy=weights @ y**2,
             total_weight=float(weights.sum()),
@@ -64,11 +63,11 @@ class NormalEquations:
         """
         old, total = self.n_neurons, features.n_neurons
         new = total - old
-        square, moments = np.zeros((new, new), order="F"), np.zeros((new, self.moments.shape[1]))
+        square, moments = np.zeros((new, new)), np.zeros((new, self.moments.shape[1]))
         cross = np.zeros((self.gram.shape[0], new))
         for design, targets in _weighted_blocks(features, jet):
             fresh = np.ascontiguousarray(design[:, old:total])
-            square = dsyrk(1.0, fresh.T, beta=1.0, c=square, overwrite_c=True)
+            square += fresh.T @ fresh
             cross[:old] += design[:, :old].T @ fresh
             cross[old:] += design[:, total:].T @ fresh
             moments += fresh.T @ targets
@@ -76,7 +75,7 @@ class NormalEquations:
         kept = np.r_[:old, total : features.n_columns]
         gram[np.ix_(kept, kept)] = self.gram
         gram[kept, old:total], gram[old:total, kept] = cross, cross.T
-        gram[old:total, old:total] = _symmetric(square)
+        gram[old:total, old:total] = square
         return replace(self, gram=gram, moments=np.insert(self.moments, old, moments, axis=0), n_neurons=total)
 
     def __add__(self, other: NormalEquations) -> NormalEquations:
@@ -106,8 +105,3 @@ def _weighted_blocks(features: Features, jet: Jet) -> Iterator[tuple[Array, Arra
             roots = np.sqrt(jet.weights[rows, None])
             design *= roots
             yield design, y[rows] * roots
-
-
-def _symmetric(upper: Array) -> Array:
-    """Return the symmetric matrix with the upper triangle of ``upper``."""
-    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
