@@ -2,9 +2,9 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from nurf import RandomFeatureMap, RandomFeatureRegressor
+from nurf import RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor
 
 
-@parametrize_with_checks([RandomFeatureRegressor(), RandomFeatureMap()])
+@parametrize_with_checks([RandomFeatureRegressor(), SparseFeatureRegressor(), RandomFeatureMap()])
 def test_sklearn_contract(estimator, check):
     check(estimator)

@@ -15,7 +15,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import Lasso
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from nurf import Jet, RandomFeatureRegressor, problems
 from nurf.activations import Erf, Heaviside, ReLU, Sigmoid, Softplus
@@ -496,11 +495,6 @@ def model(**parameters):
 def wave_rows(n=150, seed=0):
     jet = WAVE.jet(WAVE.sample(n, np.random.default_rng(seed)))
     return jet.X, jet.y, jet.gradients
-
-
-@parametrize_with_checks([SparseFeatureRegressor()])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 class TestEstimator:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -93,17 +95,22 @@ def neighbourhood_weights(X: Array, Y: Array, bandwidth: float) -> Array:
 def neighbourhood_totals(X: Array, masses: Array, bandwidth: float) -> Array:
     """Return ``sum_k' exp(-|x_k - x_k'| / bandwidth) m_k'`` for all points, by pairs of blocks, each pair once.
 
-    The exponential is taken in single precision (relative error below 1e-5), for speed.
+    The exponential is taken in single precision (relative error below 1e-5), and blocks are shared among threads, for
+    speed; the result does not depend on their number.
     """
     unit = masses.max()
     light = (masses / unit).astype(np.float32)
-    totals = np.zeros(len(X))
     blocks = list(row_blocks(len(X), 512, elements=512 * 512))
-    for number, rows in enumerate(blocks):
+
+    def totals_with_later_blocks(number: int) -> Array:
+        rows, totals = blocks[number], np.zeros(len(X))
         for columns in blocks[number:]:
             weights = (cdist(X[rows], X[columns]) / -bandwidth).astype(np.float32)
             np.exp(weights, out=weights)
             totals[rows] += weights @ light[columns]
             if columns is not rows:
                 totals[columns] += light[rows] @ weights
-    return np.asarray(totals * unit)
+        return totals
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return np.asarray(sum(pool.map(totals_with_later_blocks, range(len(blocks)))) * unit)
