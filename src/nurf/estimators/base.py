@@ -38,12 +38,12 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.n_neurons, Integral) or self.n_neurons < 1:
             raise ValueError(f"`n_neurons` must be a whole number >= 1, got {self.n_neurons!r}")
 
-    def _make_activation(self) -> Activation:
-        """Make the activation from its name and the width, or take the object."""
+    def _make_activation(self, width: float | None) -> Activation:
+        """Make the activation from its name and a width, or take the object."""
         if isinstance(self.activation, Activation):
-            if self.width is not None:
+            if width is not None:
                 raise ValueError(
-                    f"`width` must be None where `activation` is an object with a width of its own, got {self.width!r} "
+                    f"`width` must be None where `activation` is an object with a width of its own, got {width!r} "
                     f"and {self.activation!r}"
                 )
             return self.activation
@@ -52,11 +52,11 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"`activation` must be an Activation or one of {', '.join(ACTIVATIONS)}, got {self.activation!r}"
             )
-        if self.width is None:
+        if width is None:
             return kind()
         if not issubclass(kind, SmoothActivation):
-            raise ValueError(f"`width` must be None for the sharp activation {self.activation!r}, got {self.width!r}")
-        return kind(self.width)
+            raise ValueError(f"`width` must be None for the sharp activation {self.activation!r}, got {width!r}")
+        return kind(width)
 
     def _make_density(self, jet: Jet, activation: Activation) -> Density:
         """Choose the density; by default nonlocal sampling where the derivatives for it came."""

@@ -83,7 +83,7 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
         self._check_n_neurons()
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
         scaled = scaling(jet)
-        activation = self._make_activation()
+        activation = self._make_activation(self.width)
         density = self._make_density(scaled, activation)
         law = density.at_width(activation.typical_width).prepare(scaled)
         features = Features(law.sample(self.n_neurons, self._generator()), activation, degree=-1)

@@ -121,7 +121,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         jet, held_out = split(jet, validation, rng)
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
         scaled = scaling(jet)
-        activation = self._make_activation()
+        activation = self._make_activation(self.width)
         density = self._make_density(scaled, activation)
         rule = choose("selection", self.selection, SELECTION)
         if held_out is not None:

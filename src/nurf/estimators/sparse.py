@@ -145,7 +145,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         jet, held_out = split(jet, validation, rng)
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
         scaled = scaling(jet)
-        activation = self._make_activation()
+        activation = self._first_activation()
         fit = training.fit_sparse(
             scaled,
             activation,
@@ -193,12 +193,13 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     def _learns_width(self) -> bool:
         return isinstance(self.width, str) and self.width == "learned"
 
-    def _make_activation(self) -> Activation:
+    def _first_activation(self) -> Activation:
+        """Make the activation with which neurons are searched; trained widths start from its own."""
         if not self._learns_width:
             if isinstance(self.width, str):
                 raise ValueError(f"`width` must be a number > 0, None or 'learned', got {self.width!r}")
-            return super()._make_activation()
-        activation = SparseFeatureRegressor(activation=self.activation)._make_activation()
+            return self._make_activation(self.width)
+        activation = self._make_activation(None)
         if not np.all(np.asarray(activation.width) > 0):
             raise ValueError(f"`width` = 'learned' needs a smooth activation, got {activation!r}")
         return activation
