@@ -3,10 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: demo test lint bench clean
+.PHONY: demo reproduce test lint bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/python examples/demo.py
+
+reproduce: $(INSTALLED)
+	$(BIN)/nurf reproduce --quick --jobs 2 --out reproduction
 
 test: $(INSTALLED)
 	$(BIN)/python -m pytest
@@ -20,9 +23,9 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench.py
 
 clean:
-	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv demo reproduction .pytest_cache .mypy_cache .ruff_cache
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,plot]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,cli]'
 	touch $@

@@ -11,13 +11,13 @@ of one core, cumulated over the path; theirs were measured on a shared machine (
 """
 
 import argparse
-import csv
 import time
 
 import numpy as np
 
-from authors import CASES, REFERENCE, data
 from nurf.activations import Sigmoid
+from nurf.experiments.authors import reference as authors_errors
+from nurf.experiments.cases import CASES
 from nurf.solvers.penalties import LogPenalty
 from nurf.training.sparse import fit_sparse
 
@@ -33,10 +33,9 @@ PATHS = {  # case: alpha_0 and gamma
 
 def theirs(case):
     """Return their neurons, errors and cumulated seconds, step by step; unknown for six steps where none were run."""
-    with REFERENCE.open() as file:
-        rows = [row for row in csv.DictReader(file) if (row["case"], row["law"]) == (case, "sparse")]
-    steps = [(int(row["neurons"]), float(row["relative_error"]), float(row["seconds_of_run"])) for row in rows]
-    return steps or [(0, np.nan, np.nan)] * 6
+    rows = [row for rows in authors_errors().trials(case, "sparse") for row in rows]
+    seconds = np.cumsum([row.seconds for row in rows])
+    return [(row.neurons, row.error, s) for row, s in zip(rows, seconds, strict=True)] or [(0, np.nan, np.nan)] * 6
 
 
 def relative_error(network, jets):
@@ -47,9 +46,9 @@ def relative_error(network, jets):
 
 def run(case, seed, reference):
     """Return our neurons, errors and seconds along their path, and our errors with their numbers of neurons."""
-    problem, _, n_samples, _, width = CASES[case]
+    problem, width = CASES[case].function, CASES[case].width
     alpha, gamma = PATHS[case]
-    jets = data(problem, n_samples, np.random.default_rng(seed))
+    jets = CASES[case].data(np.random.default_rng(seed))
     alphas = problem.dimension * alpha * 4.0 ** -np.arange(len(reference))
     options = {"penalty": LogPenalty(gamma)}
     start = time.process_time()

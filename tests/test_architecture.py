@@ -9,15 +9,19 @@ import pytest
 import nurf
 
 LEVELS = [
-    {"_blocks", "jets"},
-    {"hyperplanes", "activations", "checks"},
+    {"_blocks"},
+    {"differentiation"},
+    {"jets"},
+    {"scaling"},
+    {"hyperplanes", "activations", "checks", "tensors"},
     {"tails"},
     {"densities", "network", "problems"},
     {"solvers"},
     {"training", "kernels"},
     {"estimators", "distributed"},
     {"export", "plots"},
-    {"experiments", "cli"},
+    {"experiments"},
+    {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LEVELS) for name in names}
 FOUNDATIONS = {"densities": {"base", "angular"}}  # inside a package: modules that import none of the others

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from nurf.jets import Array, as_finite
 from nurf.plots.axes import axes_or_current
@@ -73,7 +73,7 @@ def _dress(ax: Axes) -> None:
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))  # 10, 20, 50, 100: readable within one decade too
-    ax.xaxis.set_major_formatter(ScalarFormatter())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{n:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlabel("number of neurons $N$")
     ax.set_ylabel("relative $L^2$ error")

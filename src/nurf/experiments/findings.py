@@ -1,0 +1,96 @@
+"""What a reproduction finds out: decided claims of the paper, and errors beside those of the authors' code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim of the paper, decided by numbers.
+
+    Attributes
+    ----------
+    claim : str
+        What the paper says, in one sentence.
+    where : str
+        Where it says so.
+    holds : bool or None
+        None where the run lacks the numbers that would decide.
+    numbers : str
+        The numbers that decided.
+    """
+
+    claim: str
+    where: str
+    holds: bool | None
+    numbers: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Our error beside that of the authors' code, for one law and one number of neurons.
+
+    Attributes
+    ----------
+    case, law : str
+    neurons : int
+    ours, theirs : float
+        ``exp(mean log error)`` over the trials.
+    our_spread, their_spread : float
+        Standard deviation of ``log error``; NaN for a single trial.
+    our_trials, their_trials : int
+    reason : str
+        Why the two differ by more than their spread; empty where they do not.
+    """
+
+    case: str
+    law: str
+    neurons: int
+    ours: float
+    our_spread: float
+    our_trials: int
+    theirs: float
+    their_spread: float
+    their_trials: int
+    reason: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """Ours over theirs."""
+        return self.ours / self.theirs
+
+
+@dataclass(frozen=True)
+class Section:
+    """One figure of the paper in the report.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``"fig5"``.
+    title : str
+    caption : str
+        What the picture shows.
+    says : str
+        What the paper says about it.
+    picture : Path
+        The SVG file; a PNG file and a PDF file of the same stem lie beside it.
+    findings : tuple of Finding
+    comparisons : tuple of Comparison
+    seconds : float
+        How long its computations took, summed over the processes that ran at once.
+    note : str
+        What differs from the paper's setting; may be empty.
+    """
+
+    name: str
+    title: str
+    caption: str
+    says: str
+    picture: Path
+    findings: tuple[Finding, ...]
+    comparisons: tuple[Comparison, ...]
+    seconds: float
+    note: str = ""
