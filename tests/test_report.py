@@ -154,7 +154,7 @@ def test_the_header_sums_up(path):
     assert "3 figures" in summary
     assert "105 errors" in summary
     assert "; 1 differs by more" in summary
-    assert "Setting: quick <5 trials>. The run took 12 min 34 s." in summary
+    assert "Setting: quick <5 trials>. The run took 12 min 34 s;" in summary
 
 
 def test_the_contents_name_every_figure_and_how_its_claims_came_out(path):

@@ -166,6 +166,7 @@ def _render(sections: Sequence[Section], setting: str, seconds: float) -> str:
         long_table=LONG_TABLE,
         setting=setting,
         seconds=seconds,
+        computing=sum(section.seconds for section in sections),
         # ours, not data: escaping would break them
         css=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
         js=Markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
