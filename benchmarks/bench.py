@@ -13,8 +13,9 @@ from scipy.special import expit
 from nurf import RandomFeatureRegressor, problems
 from nurf.activations import Sigmoid
 from nurf.densities import Local, Nonlocal, Uniform
-from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Validation
-from nurf.training import fit_adaptive, fit_random, stage_counts
+from nurf.jets import Jet
+from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, LossWeights, Validation
+from nurf.training import ALPHAS, fit_adaptive, fit_random, stage_counts
 
 K, N = 5000, 1000
 GROWTH = 3.0
@@ -61,6 +62,27 @@ def sigmoid_by_expit(u):
     expit(u, out=u)
 
 
+def gradients_in_the_loss():
+    """Print what gradients in the loss cost, in several dimensions: the fit with them over that without."""
+    for d in (2, 8, 32):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (K, d)) / np.sqrt(d)
+        jet = Jet(X, np.sin(3 * X.sum(axis=1)), np.tile(3 * np.cos(3 * X.sum(axis=1))[:, None], d))
+        for rule in (GeneralizedCrossValidation(), LeaveOneOut()):
+            without, with_ = (
+                median_time(
+                    lambda loss=loss, jet=jet, rule=rule: fit_random(
+                        jet, Uniform(), Sigmoid(0.1), N, np.random.default_rng(0), alphas=ALPHAS, rule=rule, loss=loss
+                    )
+                )
+                for loss in (LossWeights(), LossWeights(gradients=0.01))
+            )
+            print(
+                f"gradients in the loss, d = {d:2d}, {type(rule).__name__}: {with_:.3f} s = {with_ / without:.2f} x "
+                "the fit without"
+            )
+
+
 def main():
     rng = np.random.default_rng(0)
     borehole = problems.get("borehole")
@@ -99,7 +121,7 @@ def main():
     for density in (Uniform(), Local(jitter=0.05), Nonlocal(bandwidth=0.05)):
         name = type(density).__name__
         fit_s = median_time(
-            lambda d=density: fit_random(train, d, Sigmoid(0.1), N, np.random.default_rng(0), rule=rule)
+            lambda d=density: fit_random(train, d, Sigmoid(0.1), N, np.random.default_rng(0), alphas=ALPHAS, rule=rule)
         )
         print(
             f"fit, 16 alphas, validated, {name:9s} {fit_s:.3f} s = {fit_s / bare:.2f} x bare"
@@ -107,15 +129,25 @@ def main():
         )
         stages_s = median_time(
             lambda d=density: fit_adaptive(
-                train, d, Sigmoid(0.1), stage_counts(N, GROWTH), np.random.default_rng(0), rule=rule, patience=9
+                train,
+                d,
+                Sigmoid(0.1),
+                stage_counts(N, GROWTH),
+                np.random.default_rng(0),
+                alphas=ALPHAS,
+                rule=rule,
+                patience=9,
             )
         )
         print(f"  in stages {stage_counts(N, GROWTH)} {stages_s:.3f} s = {stages_s / fit_s:.2f} x the fit at once")
     for rule in (GeneralizedCrossValidation(), LeaveOneOut()):
         fit_s = median_time(
-            lambda r=rule: fit_random(train, Uniform(), Sigmoid(0.1), N, np.random.default_rng(0), rule=r)
+            lambda r=rule: fit_random(
+                train, Uniform(), Sigmoid(0.1), N, np.random.default_rng(0), alphas=ALPHAS, rule=r
+            )
         )
         print(f"fit, 16 alphas, {type(rule).__name__}, Uniform {fit_s:.3f} s = {fit_s / bare:.2f} x bare")
+    gradients_in_the_loss()
 
     model = RandomFeatureRegressor(N, random_state=0).fit(train.X, train.y)
     predict_s = median_time(lambda: model.predict(held.X))

@@ -74,6 +74,7 @@ def print_errors(n_trials):
                     250,
                     density=density,
                     width=WIDTH,
+                    gradient_weight=0.0,
                     growth=2.0 if law in residual else None,
                     scaling=None,
                     random_state=trial,

@@ -63,9 +63,10 @@ def main(arguments=None):
     data = CHECKMARK.jet(CHECKMARK.grid(31), noise=0.02, rng=np.random.default_rng(0))
     print("| model | neurons | relative error | seconds |\n|---|---|---|---|")
     common = {"scaling": None, "random_state": 0}
+    at_once = {"width": WIDTH, "gradient_weight": 0.0, "growth": None, **common}
     for density in ("uniform", "nonlocal"):
-        timed(f"sampled, {density}", RandomFeatureRegressor(80, density=density, width=WIDTH, **common), data)
-    sampled = timed("sampled, nonlocal", RandomFeatureRegressor(250, width=WIDTH, **common), data)
+        timed(f"sampled, {density}", RandomFeatureRegressor(80, density=density, **at_once), data)
+    sampled = timed("sampled, nonlocal", RandomFeatureRegressor(250, density="nonlocal", **at_once), data)
     start = time.perf_counter()
     polished = polish(sampled, data, n_steps=5)
     show("the last one, polished", polished, time.perf_counter() - start)

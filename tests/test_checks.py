@@ -178,14 +178,236 @@ def test_rows_that_are_not_known_are_ignored():
     gradients[::4, 0] = np.nan
     known = ~np.isnan(gradients).any(axis=1)
     for sign in (1, -1):
-        with_gaps = check_derivatives(X, y, sign * gradients)
-        assert with_gaps == check_derivatives(X[known], y[known], sign * gradients[known])
-        assert with_gaps.consistent is (sign > 0)
+        with_gaps, without = (
+            check_derivatives(X, y, sign * gradients),
+            check_derivatives(X[known], y[known], sign * gradients[known]),
+        )
+        assert (with_gaps.consistent, with_gaps.misfit) == (sign > 0, without.misfit)
+        assert with_gaps.message == without.message + " (600 of 800 rows are fully known)"
 
 
 def test_nothing_known_is_nothing_to_tell():
     X, y, gradients = make_data(50)
     assert check_derivatives(X, y, np.full_like(gradients, np.nan)).consistent is None
+
+
+ALL = [
+    *SMOOTH,
+    problems.get("corner"),
+    problems.get("separable"),
+    problems.get("robot_arm"),
+    problems.get("robot_arm", native=True),
+    problems.get("checkmark", dimension=6),
+]
+everywhere = pytest.mark.parametrize("problem", ALL, ids=lambda problem: f"{problem.name}-{problem.dimension}")
+told = pytest.mark.parametrize("problem", ALL[:-1], ids=lambda problem: f"{problem.name}-{problem.dimension}")
+
+
+@everywhere
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
+@pytest.mark.parametrize(("n", "n_seeds"), [(8, 8), (20, 8), (100, 4), (1000, 2)])
+def test_right_gradients_are_never_accused(problem, noise, n, n_seeds):
+    for seed in range(n_seeds):
+        rng = np.random.default_rng(seed)
+        X, y, gradients = sample(problem, n, seed)
+        noisy = y + noise * y.std() * rng.normal(size=n)
+        assert check_derivatives(X, noisy, gradients).consistent is not False
+        noisy_too = gradients * (1 + noise * rng.normal(size=gradients.shape))
+        assert check_derivatives(X, noisy, noisy_too).consistent is not False
+
+
+@pytest.mark.parametrize("frequency", np.linspace(0.5, 3.5, 13))
+def test_a_coarse_grid_is_no_mistake(frequency):
+    """On a grid the trapezoidal rule errs by one factor, tan(t) / t with t = frequency / 2: as a wrong scale would."""
+    x = np.arange(200.0)[:, None]
+    y, gradients = np.sin(frequency * x[:, 0] + 0.3), frequency * np.cos(frequency * x + 0.3)
+    assert check_derivatives(x, y, gradients).consistent is not False
+
+
+@told
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [(-1.0, "have the wrong sign"), (1000.0, "must be multiplied by 0.0"), (1 / 6, "must be multiplied by ")],
+)
+def test_mistakes_of_all_partial_derivatives_are_named_on_all_problems(problem, noise, factor, words):
+    X, y, gradients = sample(problem, 3000)
+    if problem.name == "corner_peak":
+        noise /= 10  # most values are alike: their spread is that of a few
+    y = y + noise * y.std() * np.random.default_rng(1).normal(size=len(y))
+    finding = check_derivatives(X, y, factor * gradients)
+    assert finding.consistent is False
+    assert words in finding.message
+
+
+@told
+def test_one_partial_derivative_is_named_on_all_problems(problem):
+    if problem.dimension == 1:
+        pytest.skip("one input: its factor is that of the gradients")
+    X, y, gradients = sample(problem, 3000)
+    column = int(np.argmax(np.abs(gradients * np.ptp(X, axis=0)).mean(axis=0)))
+    gradients[:, column] *= -1
+    finding = check_derivatives(X, y, gradients)
+    assert finding.consistent is False
+    assert f"that of input {column} by -" in finding.message
+
+
+@told
+def test_swapped_columns_are_named_on_all_problems(problem):
+    X, y, gradients = sample(problem, 3000)
+    order = np.roll(np.arange(problem.dimension), 1)
+    swapped = gradients[:, order]
+    finding = check_derivatives(X, y, swapped)
+    if np.allclose(swapped, gradients):
+        assert finding.consistent is True
+    else:
+        assert finding.consistent is False
+        if not (problem.name == "borehole" and problem.native):  # there a column of other units is a factor as well
+            assert "in another order" in finding.message
+
+
+@pytest.mark.parametrize("d", [2, 5, 20])
+def test_the_order_of_columns_is_found(d):
+    rng = np.random.default_rng(0)
+    X, order = rng.uniform(size=(4000, d)), np.roll(rng.permutation(d), 1) if d > 2 else np.array([1, 0])
+    units = 10.0 ** rng.uniform(-3, 3, size=d)
+    gradients = 2 * np.cos(2 * X + np.arange(d))
+    finding = check_derivatives(
+        X * units, np.sin(2 * X + np.arange(d)).sum(axis=1), (gradients / units)[:, np.argsort(order)]
+    )
+    named = [f"column {order[k]} belongs to input {k}" for k in range(d) if order[k] != k]
+    assert finding.consistent is False
+    assert finding.message.removeprefix("the columns of the gradients are in another order: ").split(", ") == named
+
+
+@pytest.mark.parametrize(
+    ("scale", "name"),
+    [
+        (lambda X: np.ptp(X, axis=0), "the range"),
+        (lambda X: np.ptp(X, axis=0) / 2, "half the range"),
+        (lambda X: X.std(axis=0), "the standard deviation"),
+    ],
+)
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_gradients_by_scaled_inputs_are_named(scale, name, noise):
+    units = np.array([0.02, 1.0, 300.0])
+    X, y, gradients = make_data(2000)
+    X, gradients = X * units, gradients / units
+    y = y + noise * y.std() * np.random.default_rng(1).normal(size=len(y))
+    finding = check_derivatives(X, y, gradients * scale(X))
+    assert finding.consistent is False
+    assert finding.message == f"the gradients are with respect to scaled inputs: divide each by {name} of its input"
+    finding = check_derivatives(X, y, gradients / scale(X))
+    assert finding.message == f"the gradients must be multiplied by {name} of each input"
+
+
+def test_one_scale_for_all_inputs_or_the_values_is_hinted_at():
+    X, y, gradients = make_data(2000)
+    assert "one over the range of the inputs?" in check_derivatives(20 * X, y, gradients).message
+    assert "the standard deviation of the values?" in check_derivatives(X, 50 * y, gradients / y.std()).message
+
+
+@pytest.mark.parametrize("factor", [0.25, -1.0])
+@pytest.mark.parametrize("noise", [0.02, 0.1])
+@pytest.mark.parametrize("partial", [False, True])
+@everywhere
+def test_mistakes_beside_noise_are_not_confirmed(problem, factor, noise, partial):
+    X, y, gradients = sample(problem, 5000, seed=2)
+    y = y + noise * y.std() * np.random.default_rng(1).normal(size=len(y))
+    column = int(np.argmax(np.abs(gradients * np.ptp(X, axis=0)).mean(axis=0)))
+    gradients[:, column if partial else slice(None)] *= factor
+    if not partial or factor < 0:  # a quarter of one slope of many may hide in the noise
+        assert check_derivatives(X, y, gradients).consistent is not True
+
+
+class TestNoise:
+    @pytest.mark.parametrize("n", [1000, 4000])
+    @pytest.mark.parametrize("level", [0.02, 0.1])
+    @pytest.mark.parametrize("d", [1, 2, 3])
+    def test_of_values(self, d, level, n):
+        X, y, gradients = make_data(n, d)
+        noise = level * y.std()
+        finding = check_derivatives(X, y + noise * np.random.default_rng(1).normal(size=n), gradients)
+        assert finding.consistent is True
+        assert finding.value_noise == pytest.approx(noise, rel=0.2)
+        assert "; the values are noisy: about " in finding.message
+        percent = float(finding.message.split("the values are noisy: about ")[1].split("%")[0])
+        assert percent == pytest.approx(100 * level, rel=0.2)
+
+    @pytest.mark.parametrize("d", [1, 2, 3])
+    def test_of_gradients(self, d):
+        units = 10.0 ** np.arange(d)
+        X, y, gradients = make_data(3000, d)
+        noise = 0.1 * np.sqrt(np.mean(gradients**2))
+        gradients = gradients + noise * np.random.default_rng(1).normal(size=gradients.shape)
+        finding = check_derivatives(X * units, y, gradients / units)
+        assert finding.consistent is True
+        assert finding.gradient_noise == pytest.approx(noise, rel=0.2)
+        assert "; the gradients are noisy: about " in finding.message
+
+    @smooth
+    def test_none(self, problem):
+        X, y, gradients = sample(problem, 3000)
+        finding = check_derivatives(X, y, gradients)
+        assert "noisy" not in finding.message
+        assert np.isnan(finding.value_noise) or finding.value_noise < 0.005 * y.std()
+
+    @everywhere
+    @pytest.mark.parametrize("level", [0.0, 0.01, 0.1])
+    @pytest.mark.parametrize("n", [200, 1000])
+    def test_what_is_told_is_right(self, problem, level, n):
+        X, y, gradients = sample(problem, n)
+        finding = check_derivatives(X, y + level * y.std() * np.random.default_rng(1).normal(size=n), gradients)
+        assert np.isnan(finding.value_noise) or abs(finding.value_noise / y.std() - level) < 0.5 * level + 0.005
+
+    def test_cannot_be_told_beside_a_mistake(self):
+        X, y, gradients = make_data()
+        finding = check_derivatives(X, y, -gradients)
+        assert np.isnan([finding.value_noise, finding.gradient_noise]).all()
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-6, 1e6, 1e150])
+@pytest.mark.parametrize("in_values", [False, True])
+def test_units_of_any_size(unit, in_values):
+    X, y, gradients = make_data(1000)
+    X, y, gradients = (X, unit * y, unit * gradients) if in_values else (unit * X, y, gradients / unit)
+    finding = check_derivatives(X, y + 0.05 * y.std() * np.random.default_rng(1).normal(size=1000), gradients)
+    assert finding.consistent is True
+    assert finding.value_noise / y.std() == pytest.approx(0.05, rel=0.2)
+    assert check_derivatives(X, y, -gradients).message == "the gradients have the wrong sign"
+    swapped = check_derivatives(X, y, gradients[:, [1, 0, 2]])
+    assert "column 1 belongs to input 0, column 0 belongs to input 1" in swapped.message
+
+
+def test_offsets():
+    X, y, gradients = make_data(1000)
+    finding = check_derivatives(X + 1e6, y - 1e6, gradients)
+    assert finding.consistent is True
+    assert finding.value_noise < 1e-3
+    assert check_derivatives(X + 1e6, y - 1e6, -gradients).message == "the gradients have the wrong sign"
+
+
+@pytest.mark.parametrize(("n", "d"), [(20000, 1), (20000, 3), (20000, 50), (300, 50)])
+def test_many_points_and_many_inputs(n, d):
+    rng = np.random.default_rng(0)
+    X, w = rng.uniform(size=(n, d)), rng.normal(size=d) / np.sqrt(d)
+    y, gradients = np.sin(X @ w), np.cos(X @ w)[:, None] * w
+    assert check_derivatives(X, y, gradients).consistent is True
+    assert check_derivatives(X, y, -gradients).message == "the gradients have the wrong sign"
+
+
+def test_a_grid():
+    x = np.stack(np.meshgrid(*[np.linspace(0, 1, 20)] * 2), axis=-1).reshape(-1, 2)
+    y, gradients = np.sin(3 * x).sum(axis=1), 3 * np.cos(3 * x)
+    assert check_derivatives(x, y, gradients).consistent is True
+    assert check_derivatives(x, y, -gradients).consistent is False
+
+
+def test_rows_without_values_are_left_out():
+    X, y, gradients = make_data(800)
+    y[::4] = np.nan
+    finding = check_derivatives(X, y, -gradients)
+    assert finding.message == "the gradients have the wrong sign (600 of 800 rows are fully known)"
 
 
 class TestSeveralOutputs:
@@ -200,7 +422,7 @@ class TestSeveralOutputs:
         several = np.stack([gradients, gradients], axis=1)
         several[:, wrong] *= -1
         finding = check_derivatives(X, np.column_stack([y, y]), several)
-        assert (finding.consistent, finding.message) == (False, "the gradients have the wrong sign")
+        assert (finding.consistent, finding.message) == (False, f"output {wrong}: the gradients have the wrong sign")
 
     @pytest.mark.parametrize("wrong", [0, 1])
     def test_a_wrong_output_is_told_beside_one_that_cannot_be_judged(self, wrong):

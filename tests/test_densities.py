@@ -373,13 +373,13 @@ def test_laws_do_not_depend_on_the_scale_of_the_function(density, factor):
 
 
 @pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
-def test_rows_that_are_not_fully_known_say_nothing(density):
+def test_entries_that_are_not_known_say_nothing(density):
+    """What is known of a row counts: its projection onto the axes along which it is known."""
     jet, _ = make_jet(2, outputs=(2,))
     unknown, nothing = (replace(jet, gradients=jet.gradients.copy(), hessians=jet.hessians.copy()) for _ in range(2))
     for part, value in ((unknown, np.nan), (nothing, 0.0)):
-        part.gradients[3, 0] = part.hessians[3, 1, 0] = value
+        part.gradients[3, 0, 0] = part.hessians[3, 1, 0, 1] = value
         part.gradients[5] = part.hessians[5] = value
-    unknown.gradients[3, 0, 1] = unknown.hessians[3, 1, 0, 0] = 1.0  # half a row is no row
     assert_same_law(density, nothing, unknown)
 
 
@@ -410,7 +410,7 @@ def test_rows_of_weight_zero_make_no_law(density):
 
 @pytest.mark.parametrize("value", [-0.1, np.nan, np.inf])
 def test_wrong_parameters_are_named_with_what_came(value):
-    with pytest.raises(ValueError, match=f"`jitter` must be a number >= 0, got {value}"):
+    with pytest.raises(ValueError, match=f"`jitter` must be None or a number >= 0, got {value}"):
         Local(jitter=value)
     for bandwidth in (value, 0):
         with pytest.raises(ValueError, match=f"`bandwidth` must be a number > 0, got {bandwidth}"):

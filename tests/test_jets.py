@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nurf.jets import Jet, Scaling
+from nurf.jets import Jet
+from nurf.scaling import Scaling
 
 N, D = 12, 3
 KINDS = ["box", "ball", None]
@@ -189,14 +190,14 @@ def test_directions(outputs):
     assert_allclose(np.einsum("nmi,nmj->nij", second, second), squares)
 
 
-def test_directions_that_are_not_fully_known_are_zero():
+def test_entries_of_directions_that_are_not_known_are_zero():
     jet = Quadratic((2,)).jet()
     gradients, hessians = jet.gradients.copy(), jet.hessians.copy()
     gradients[3, 1, 0] = hessians[4, 0, 2, 1] = np.nan
     unknown = Jet(jet.X, jet.y, gradients, hessians)
-    for order, row in ((1, (3, 1)), (2, (4, 2))):
+    for order, entry in ((1, (3, 1, 0)), (2, (4, 2, 1))):
         expected = jet.directions(order).copy()
-        expected[row] = 0.0
+        expected[entry] = 0.0
         assert_array_equal(unknown.directions(order), expected)
     assert np.isnan(unknown.gradients[3, 1, 0])  # the jet itself still says what is not known
 
@@ -219,7 +220,9 @@ def test_lists_and_integers_become_doubles():
 @pytest.mark.parametrize("rows", [slice(2, 5), [3, 3, 0], np.arange(N) % 2 == 0], ids=["slice", "list", "mask"])
 def test_indexing(rows):
     jet = Quadratic((2,)).jet(weights=np.arange(N))
-    for name in ("X", "y", "gradients", "hessians", "weights"):
+    frames = np.broadcast_to(np.eye(D)[:2], (N, 2, D))
+    jet = Jet(jet.X, jet.y, jet.gradients, jet.hessians, jet.weights, 2.0 * np.arange(N), frames)
+    for name in ("X", "y", "gradients", "hessians", "weights", "derivative_weights", "frames"):
         assert_array_equal(getattr(jet[rows], name), getattr(jet, name)[rows])
     bare = Jet(jet.X, jet.y)[rows]
     assert (bare.gradients, bare.hessians, bare.weights) == (None, None, None)
@@ -244,6 +247,203 @@ def test_subtraction_of_another_number_of_outputs_is_refused():
         Jet(X, y) - Jet(X, y[:, None])
 
 
+def onto(V):
+    """The orthogonal projector onto the span of the rows, by the textbook."""
+    return np.linalg.pinv(V) @ V
+
+
+def directions(n_directions, seed=0):
+    return 3.0 * np.random.default_rng(seed).normal(size=(N, n_directions, D))
+
+
+class TestAlong:
+    @outputs
+    @pytest.mark.parametrize("m", [1, 2, 3, 5])
+    def test_is_the_gradient_in_the_span(self, outputs, m):
+        """Along more directions than dimensions too, where their slopes agree."""
+        jet, V = Quadratic(outputs).jet(), directions(m)
+        along = Jet.along(jet.X, jet.y, V, np.einsum("nmd,n...d->n...m", V, jet.gradients))
+        for k in range(N):
+            assert_allclose(along.gradients[k], jet.gradients[k] @ onto(V[k]), rtol=1e-8, atol=1e-8)
+            assert_allclose(along.frames[k].T @ along.frames[k], onto(V[k]), atol=1e-9)
+        assert along.frames.shape == (N, min(m, D), D)
+
+    def test_one_direction_needs_no_axis(self):
+        jet, V = Quadratic((2,)).jet(weights=np.arange(N)), directions(1)
+        slopes = np.einsum("nmd,nkd->nkm", V, jet.gradients)
+        flat, full = (
+            Jet.along(jet.X, jet.y, V[:, 0], slopes[..., 0], jet.weights),
+            Jet.along(jet.X, jet.y, V, slopes, jet.weights),
+        )
+        assert_array_equal(flat.gradients, full.gradients)
+        assert_array_equal(flat.weights, jet.weights)
+
+    def test_directions_that_depend_on_each_other_or_vanish(self):
+        jet, V = Quadratic().jet(), directions(3)
+        V[:, 1] = -2 * V[:, 0]
+        V[4] = 0.0
+        V[5, 2] = 0.0
+        along = Jet.along(jet.X, jet.y, V, np.einsum("nmd,nd->nm", V, jet.gradients))
+        ranks = [{4: 0, 5: 1}.get(k, 2) for k in range(N)]
+        assert_array_equal(along.frames.any(axis=2).sum(axis=1), ranks)
+        for k in range(N):
+            assert_allclose(along.gradients[k], jet.gradients[k] @ onto(V[k]), rtol=1e-8, atol=1e-8)
+
+    def test_slopes_that_contradict_each_other_are_averaged(self):
+        along = Jet.along([[0.0, 0.0]], [0.0], [[[1.0, 0.0], [2.0, 0.0]]], [[1.0, 6.0]])
+        assert_allclose(along.gradients, [[2.0, 0.0]])  # slopes 1 and 3 along one unit vector
+
+    def test_slopes_that_are_not_known_for_all_outputs_say_nothing(self):
+        jet, V = Quadratic((2,)).jet(), directions(2)
+        slopes = np.einsum("nmd,nkd->nkm", V, jet.gradients)
+        slopes[3, 0, 1] = slopes[6] = np.nan
+        along = Jet.along(jet.X, jet.y, V, slopes)
+        assert_allclose(along.gradients[3], jet.gradients[3] @ onto(V[3, :1]), rtol=1e-9)
+        assert_array_equal(along.gradients[6], 0.0)
+        assert_array_equal(along.frames[6], 0.0)
+        assert along.known == {"gradients"}
+        assert Jet.along(jet.X, jet.y, V, np.full_like(slopes, np.nan)).known == set()
+
+    @pytest.mark.parametrize(
+        ("V", "slopes", "words"),
+        [
+            (np.ones((6, 3)), np.ones(6), "`directions` must have shape .* = .6, 2., got .6, 3."),
+            (np.ones((5, 2)), np.ones(6), "`directions` must have shape .* = .6, 2., got .5, 2."),
+            (np.ones(2), np.ones(6), "`directions` must have shape .* got .2,."),
+            (np.ones((6, 2)), np.ones(5), r"`slopes` must be .* .6, 1., got .5, 1."),
+            (np.ones((6, 3, 2)), np.ones((6, 2)), "`slopes` must be .* .6, 3., got .6, 2."),
+            (np.full((6, 2), np.nan), np.ones(6), "`directions` must be finite, got nan"),
+            (np.ones((6, 2)), np.full(6, np.inf), "`slopes` must be finite, or NaN where not known, got inf"),
+        ],
+    )
+    def test_errors(self, V, slopes, words):
+        with pytest.raises(ValueError, match=words):
+            Jet.along(GOOD["X"], GOOD["y"], V, slopes)
+
+    @outputs
+    @kinds
+    def test_scaled_slopes_are_those_of_the_scaled_function(self, kind, outputs):
+        f, V = Quadratic(outputs), directions(2)
+        V[3], V[4, 1] = 0.0, 0.0
+        jet = f.jet()
+        along = Jet.along(jet.X, jet.y, V, np.einsum("nmd,n...d->n...m", V, jet.gradients))
+        scaling = Scaling.fit(jet, kind)
+        scaled, full = scaling(along), scaling(jet)
+        W = V / scaling.x_scale  # the same directions in the new units
+        for k in range(N):
+            projector = onto(W[k] / np.maximum(np.linalg.norm(W[k], axis=1, keepdims=True), 1e-300))
+            assert_allclose(scaled.frames[k].T @ scaled.frames[k], projector, atol=1e-6)
+            assert_allclose(scaled.gradients[k], full.gradients[k] @ projector, rtol=1e-5, atol=1e-5)
+
+
+class TestFilled:
+    def test_only_what_is_not_known(self):
+        jet, other = Quadratic((2,)).jet(weights=np.arange(N)), Quadratic((2,)).jet()
+        gradients = jet.gradients.copy()
+        gradients[3, :, 1] = np.nan
+        guess = Jet(other.X, 0 * other.y, other.gradients + 7, other.hessians + 7)
+        filled = Jet(jet.X, jet.y, gradients, weights=jet.weights).filled(guess)
+        expected = jet.gradients.copy()
+        expected[3, :, 1] += 7
+        assert_array_equal(filled.gradients, expected)
+        assert_array_equal(filled.hessians, guess.hessians)
+        assert_array_equal(filled.y, jet.y)
+        assert_array_equal(filled.weights, jet.weights)
+        assert_array_equal(jet.filled(Jet(jet.X, jet.y)).hessians, jet.hessians)
+
+    @outputs
+    def test_across_the_frames(self, outputs):
+        jet, V = Quadratic(outputs).jet(), directions(2)
+        along = Jet.along(jet.X, jet.y, V, np.einsum("nmd,n...d->n...m", V, jet.gradients))
+        filled = along.filled(Jet(jet.X, jet.y, 2 * jet.gradients))
+        assert filled.frames is None
+        for k in range(N):
+            P = onto(V[k])
+            expected = jet.gradients[k] @ P + 2 * jet.gradients[k] @ (np.eye(D) - P)
+            assert_allclose(filled.gradients[k], expected, rtol=1e-8, atol=1e-8)
+
+
+class TestJoined:
+    def test_what_one_of_two_knows(self):
+        jet = Quadratic((2,)).jet()
+        both = Jet(jet.X, jet.y) + jet
+        assert len(both) == 2 * N
+        assert_array_equal(both.X, np.concatenate([jet.X, jet.X]))
+        assert_array_equal(both.y, np.concatenate([jet.y, jet.y]))
+        for name in ("gradients", "hessians"):
+            assert np.all(np.isnan(getattr(both, name)[:N]))
+            assert_array_equal(getattr(both, name)[N:], getattr(jet, name))
+        assert (both.weights, both.derivative_weights, both.frames) == (None, None, None)
+
+    def test_weights(self):
+        X, y, w, v = np.ones((2, 1)), np.ones(2), np.array([2.0, 3.0]), np.array([5.0, 6.0])
+        bare, heavy = Jet(X, y), Jet(X, y, weights=w)
+        both = Jet(X, y, weights=w, derivative_weights=v)
+        assert_array_equal((bare + heavy).weights, [1, 1, 2, 3])
+        assert (bare + heavy).derivative_weights is None
+        assert_array_equal((heavy + both).derivative_weights, [2, 3, 5, 6])
+        assert_array_equal((both + bare).derivative_weights, [5, 6, 1, 1])
+        assert_array_equal((both + bare).weights, [2, 3, 1, 1])
+
+    @outputs
+    @pytest.mark.parametrize("m", [1, 3])
+    def test_frames_beside_gradients(self, outputs, m):
+        jet, V = Quadratic(outputs).jet(), directions(m)
+        partly = jet.gradients.copy()
+        partly[2, ..., 1] = np.nan
+        along = Jet.along(jet.X, jet.y, V, np.einsum("nmd,n...d->n...m", V, jet.gradients))
+        full, none = Jet(jet.X, jet.y, partly), Jet(jet.X, jet.y)
+        for parts in ([along, full, none], [none, full, along], [full, none, along]):
+            joined = parts[0] + parts[1] + parts[2]
+            for i, part in enumerate(parts):
+                for k in range(N):
+                    P = {id(along): onto(V[k]), id(full): np.diag([1, k != 2, 1]), id(none): np.zeros((D, D))}[id(part)]
+                    frame = joined.frames[i * N + k]
+                    assert_allclose(frame.T @ frame, P, atol=1e-9)
+                    found = joined.directions(1)[i * N + k].reshape(jet.gradients[k].shape)
+                    assert_allclose(found, jet.gradients[k] @ P, rtol=1e-8, atol=1e-8)
+
+    def test_of_other_inputs_or_outputs_are_refused(self):
+        X, y = np.ones((4, 2)), np.arange(4.0)
+        for other in (Jet(X, y[:, None]), Jet(X[:, :1], y)):
+            with pytest.raises(ValueError, match="joined jets must have the same inputs and outputs, got 2 and"):
+                Jet(X, y) + other
+
+
+class TestUnknownValues:
+    def jet(self):
+        y = np.arange(6.0)
+        y[2:4] = np.nan
+        return Jet(np.arange(12.0).reshape(6, 2), y, np.ones((6, 2)), weights=np.arange(1.0, 7.0))
+
+    def test_where(self):
+        jet = self.jet()
+        assert_array_equal(jet.valued, [True, True, False, False, True, True])
+        assert_array_equal(jet.with_values().y, [0, 1, 4, 5])
+        assert_array_equal(jet.with_values().weights, [1, 2, 5, 6])
+        assert np.isnan((jet - Jet(jet.X, np.ones(6))).y[2])
+
+    def test_scaling_ignores_them(self):
+        jet = self.jet()
+        scaling = Scaling.fit(jet, "box")
+        expected = Scaling.fit(jet.with_values(), "box")
+        assert_allclose([scaling.y_center, scaling.y_scale], [expected.y_center, expected.y_scale])
+        assert_array_equal(scaling.x_center, [5, 6])  # points without values are points
+        assert np.isnan(scaling(jet).y[2])
+
+    def test_one_value_at_least(self):
+        with pytest.raises(ValueError, match="`y` must be known for one row at least, got NaN only"):
+            Scaling.fit(Jet(np.ones((2, 1)), [np.nan, np.nan], np.ones((2, 1))))
+
+
+def test_subtraction_along_frames():
+    jet, V = Quadratic().jet(), directions(1)
+    along = Jet.along(jet.X, jet.y, V, np.einsum("nmd,nd->nm", V, jet.gradients))
+    rest = along - Jet(jet.X, jet.y, 3 * jet.gradients)
+    for k in range(N):
+        assert_allclose(rest.gradients[k], -2 * jet.gradients[k] @ onto(V[k]), rtol=1e-8, atol=1e-8)
+
+
 def with_entry(shape, entry):
     array = np.ones(shape)
     array.flat[-1] = entry
@@ -262,7 +462,14 @@ GOOD = {"X": np.ones((6, 2)), "y": np.ones(6)}
         ({"y": np.ones(5)}, ["`y`", "(n,) or (n, k)", "n = 6", "(5,)"]),
         ({"y": np.ones((6, 1, 1))}, ["`y`", "(n,) or (n, k)", "(6, 1, 1)"]),
         ({"y": 1.0}, ["`y`", "(n,) or (n, k)", "()"]),
-        ({"y": with_entry(6, np.nan)}, ["`y`", "finite", "nan", "(5,)"]),
+        ({"y": with_entry(6, np.inf)}, ["`y`", "finite, or NaN", "inf", "(5,)"]),
+        ({"y": with_entry((6, 2), np.nan)}, ["`y`", "all outputs of a row or for none", "[ 1. nan]", "row 5"]),
+        ({"derivative_weights": np.ones(5)}, ["`derivative_weights`", "6 numbers >= 0", "(5,)"]),
+        ({"derivative_weights": with_entry(6, -1.0)}, ["`derivative_weights`", "6 numbers >= 0", "-1"]),
+        ({"frames": np.ones((6, 2))}, ["`frames`", "(n, r, d) with n = 6, d = 2", "(6, 2)"]),
+        ({"frames": np.ones((6, 1, 3))}, ["`frames`", "(n, r, d) with n = 6, d = 2", "(6, 1, 3)"]),
+        ({"frames": np.ones((6, 1, 2))}, ["`frames`", "orthonormal directions and zeros", "row 0", "Jet.along"]),
+        ({"frames": np.full((6, 1, 2), np.nan)}, ["`frames`", "finite", "nan"]),
         ({"gradients": np.ones((2, 6))}, ["`gradients`", "(n, d) = (6, 2)", "(2, 6): transpose it?"]),
         ({"gradients": np.ones((6, 3))}, ["`gradients`", "(n, d) = (6, 2)", "(6, 3)"]),
         ({"gradients": np.ones((12,))}, ["`gradients`", "(n, d) = (6, 2)", "(12,)"]),

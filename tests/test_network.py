@@ -10,8 +10,8 @@ from cases import ACTIVATIONS, SMOOTH_ACTIVATIONS
 from nurf._blocks import row_blocks
 from nurf.activations import Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.hyperplanes import Hyperplanes
-from nurf.jets import Scaling
 from nurf.network import Features, ShallowNetwork
+from nurf.scaling import Scaling
 
 N_NEURONS, D = 9, 3
 WIDTHS = np.linspace(0.2, 1.0, N_NEURONS)

@@ -17,6 +17,7 @@ from nurf.solvers import (
     GeneralizedCrossValidation,
     LeaveOneOut,
     NormalEquations,
+    PreciseRidge,
     PrimalRidge,
     Validation,
     factor,
@@ -29,6 +30,7 @@ ALPHAS = np.array([1e-1, 1e-3, 1e-5])
 FORMS = {
     "primal": lambda features, jet: PrimalRidge(NormalEquations.from_data(features, jet)),
     "dual": DualRidge,
+    "precise": PreciseRidge,
 }
 forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 sizes = pytest.mark.parametrize("size", [(40, 15), (15, 40)], ids=["more_rows", "more_neurons"])
@@ -213,8 +215,9 @@ class TestRidge:
         for method in (ridge.solve, ridge.mean_square_residual, ridge.degrees_of_freedom):
             single = np.concatenate([method(ALPHAS[i : i + 1]) for i in range(len(ALPHAS))])
             assert_allclose(method(ALPHAS), single, rtol=1e-12)
-        single = [ridge.residuals(features, jet, ALPHAS[i : i + 1])[1] for i in range(len(ALPHAS))]
-        assert_allclose(ridge.residuals(features, jet, ALPHAS)[1], np.hstack(single), rtol=1e-12)
+        everyone = (np.arange(len(jet)), np.ones(len(jet)))
+        single = [ridge.left_out(features, jet, ALPHAS[i : i + 1], *everyone) for i in range(len(ALPHAS))]
+        assert_allclose(ridge.left_out(features, jet, ALPHAS, *everyone), np.concatenate(single, axis=2), rtol=1e-9)
 
     @forms
     @sizes
@@ -225,9 +228,13 @@ class TestRidge:
         ridge, w = form(features, jet), weights_of(jet)
         hats = [hat_matrix(features, jet, alpha) for alpha in ALPHAS]
         assert_allclose(ridge.degrees_of_freedom(ALPHAS), [np.trace(hat) for hat in hats], rtol=1e-8)
-        left, leverages = ridge.residuals(features, jet, ALPHAS)
-        assert_allclose(left, np.stack([jet.y - hat @ jet.y for hat in hats], axis=1), rtol=1e-6, atol=1e-9)
-        assert_allclose(leverages, np.column_stack([np.diag(hat) for hat in hats]), rtol=1e-8, atol=1e-10)
+        nothing, index = np.zeros(len(jet)), np.arange(len(jet))
+        left = ridge.left_out(features, jet, ALPHAS, index, nothing)[:, 0] / np.sqrt(w)[:, None, None]
+        expected = np.stack([jet.y - hat @ jet.y for hat in hats], axis=1)
+        assert_allclose(left, expected, rtol=1e-6, atol=1e-9)
+        half = ridge.left_out(features, jet, ALPHAS, index, nothing + 0.5)[:, 0] / np.sqrt(w)[:, None, None]
+        leverages = np.stack([np.diag(hat) for hat in hats], axis=1)[..., None]
+        assert_allclose(half, expected / (1 - leverages / 2), rtol=1e-6, atol=1e-9)
         residuals = [w @ (jet.y - hat @ jet.y) ** 2 / w.sum() for hat in hats]
         assert_allclose(ridge.mean_square_residual(ALPHAS), residuals, rtol=1e-7)
 

@@ -70,6 +70,13 @@ class Activation(ABC):
         """Return the activation of some of the neurons."""
         return self
 
+    def spread(self, n: int, factor: float, rng: np.random.Generator) -> Activation:
+        """Give each of ``n`` neurons a width of its own, up to ``factor`` times as large or small.
+
+        The logarithms of the widths are spread evenly, in random order.
+        """
+        return self
+
     def joined(self, n: int, other: Activation, m: int) -> Activation:
         """Return the activation of ``n`` neurons of this kind and then ``m`` of ``other``."""
         if self != other:
@@ -159,6 +166,13 @@ class SmoothActivation(Activation):
     def rescaled(self, factor: Array) -> Activation:
         """Return the activation whose widths are ``factor`` times as large."""
         return type(self)(self.width * factor)
+
+    def spread(self, n: int, factor: float, rng: np.random.Generator) -> Activation:
+        """Return the activation of ``n`` neurons, each with a width of its own."""
+        if factor == 1:
+            return self
+        exponents = np.linspace(-1.0, 1.0, n) if n > 1 else np.zeros(n)
+        return type(self)(self.width * factor ** rng.permutation(exponents))
 
     def taken(self, index: Any) -> Activation:
         """Return the activation of some of the neurons, each with its width."""

@@ -1,17 +1,18 @@
-"""Values and derivatives of a function at points, and the chain rule for every change of units."""
+"""Values and derivatives of a function at points."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nurf.differentiation import Backend, derivatives
+
 Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
-
-Kind = Literal["box", "ball"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +24,19 @@ class Jet:
     X : array of shape (n, d)
         The points.
     y : array of shape (n,) or (n, k)
-        The values, of one output or of ``k``.
+        The values, of one output or of ``k``; NaN in all outputs where only derivatives are known.
     gradients : array of shape (n, d) or (n, k, d), optional
-        The gradients; NaN where a partial derivative is not known.
+        The gradients; NaN where a partial derivative is not known. Where there are ``frames``, the part of the
+        gradients in their span.
     hessians : array of shape (n, d, d) or (n, k, d, d), optional
         The Hessians; NaN where an entry is not known.
     weights : array of shape (n,), optional
         How often each row counts; once by default.
+    derivative_weights : array of shape (n,), optional
+        How often the derivatives of each row count; as often as the row by default.
+    frames : array of shape (n, r, d), optional
+        Orthonormal directions along which the gradients are known, where they are known along some directions only;
+        fewer directions than ``r`` have zeros behind them. See ``Jet.along``.
 
     Examples
     --------
@@ -43,28 +50,76 @@ class Jet:
     gradients: Array | None = None
     hessians: Array | None = None
     weights: Array | None = None
+    derivative_weights: Array | None = None
+    frames: Array | None = None
 
     def __post_init__(self) -> None:
         X = as_finite("X", self.X)
         if X.ndim != 2:
             raise ValueError(f"`X` must have shape (n, d), got {X.shape}")
         n, d = X.shape
-        y = as_finite("y", self.y)
+        y = _finite_or_unknown("y", self.y)
         if y.ndim not in (1, 2) or len(y) != n:
             raise ValueError(f"`y` must have shape (n,) or (n, k) with n = {n}, got {y.shape}")
+        unknown = np.isnan(y if y.ndim == 2 else y[:, None])
+        if np.any(unknown.any(axis=1) != unknown.all(axis=1)):
+            row = int(np.argmax(unknown.any(axis=1) != unknown.all(axis=1)))
+            raise ValueError(f"`y` must be known for all outputs of a row or for none, got {y[row]} in row {row}")
         outputs = y.shape[1:]
         fields: dict[str, Array | None] = {"X": X, "y": y}
         fields["gradients"] = _derivative("gradients", self.gradients, (n, *outputs, d), ("n", "k", "d"))
         fields["hessians"] = _derivative("hessians", self.hessians, (n, *outputs, d, d), ("n", "k", "d", "d"))
-        if self.weights is not None:
-            weights = as_finite("weights", self.weights)
-            if weights.shape != (n,):
-                raise ValueError(f"`weights` must be {n} numbers >= 0, got shape {weights.shape}")
-            if np.any(weights < 0):
-                raise ValueError(f"`weights` must be {n} numbers >= 0, got {weights.min()}")
-            fields["weights"] = weights
+        fields["weights"] = _weights("weights", self.weights, n)
+        fields["derivative_weights"] = _weights("derivative_weights", self.derivative_weights, n)
+        if self.frames is not None:
+            frames = as_finite("frames", self.frames)
+            if frames.ndim != 3 or (len(frames), frames.shape[2]) != (n, d):
+                raise ValueError(f"`frames` must have shape (n, r, d) with n = {n}, d = {d}, got {frames.shape}")
+            units = np.eye(frames.shape[1]) * np.asarray(frames.any(axis=2))[:, :, None]
+            wrong = np.abs(frames @ np.swapaxes(frames, 1, 2) - units).max(axis=(1, 2), initial=0.0) > 1e-6
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise ValueError(
+                    f"`frames` must be orthonormal directions and zeros, got {frames[row].tolist()} in row {row}: "
+                    "use `Jet.along`"
+                )
+            fields["frames"] = frames
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def along(cls, X: Any, y: Any, directions: Any, slopes: Any, weights: Any = None) -> Jet:
+        """Make a jet from derivatives along given directions, as Jacobian-vector products give them.
+
+        Parameters
+        ----------
+        X, y, weights
+            See ``Jet``.
+        directions : array of shape (n, d) or (n, m, d)
+            One direction ``v`` at each point, or ``m``.
+        slopes : array of shape (n,) or (n, m), with outputs (n, k) or (n, k, m)
+            The derivatives ``v . grad f``; NaN where not known.
+
+        Examples
+        --------
+        >>> jet = Jet.along([[0.0, 0.0]], [1.0], directions=[[3.0, 4.0]], slopes=[10.0])
+        >>> jet.gradients
+        array([[1.2, 1.6]])
+        """
+        X, y, V = as_finite("X", X), np.asarray(y, float), as_finite("directions", directions)
+        slopes = _finite_or_unknown("slopes", slopes)
+        if V.ndim == 2:
+            V, slopes = V[:, None, :], slopes[..., None]
+        if V.ndim != 3 or V.shape[::2] != X.shape:
+            raise ValueError(
+                f"`directions` must have shape (n, d) or (n, m, d) with (n, d) = {X.shape}, got {np.shape(directions)}"
+            )
+        expected = (*y.shape, V.shape[1])
+        if slopes.shape != expected:
+            raise ValueError(f"`slopes` must be a number for each value and direction, {expected}, got {slopes.shape}")
+        known = ~np.isnan(slopes).reshape(len(X), -1, V.shape[1]).any(axis=1)
+        frames, gradients = spans(np.where(known[..., None], V, 0.0), np.where(np.isnan(slopes), 0.0, slopes))
+        return cls(X, y, gradients, weights=weights, frames=frames)
 
     @property
     def n_samples(self) -> int:
@@ -80,6 +135,8 @@ class Jet:
     def known(self) -> frozenset[str]:
         """Which kinds of derivatives are known at one point at least."""
         kinds = {"gradients": self.gradients, "hessians": self.hessians}
+        if self.frames is not None and not self.frames.any():
+            del kinds["gradients"]
         return frozenset(k for k, v in kinds.items() if v is not None and not np.all(np.isnan(v)))
 
     @property
@@ -87,17 +144,31 @@ class Jet:
         """The weights, ones where none were given."""
         return np.ones(self.n_samples) if self.weights is None else self.weights
 
+    @property
+    def valued(self) -> npt.NDArray[np.bool_]:
+        """Where the values are known, of shape (n,)."""
+        return np.asarray(~np.isnan(self.y if self.y.ndim == 1 else self.y[:, 0]))
+
+    @property
+    def slope_weights(self) -> Array:
+        """The weights of the derivatives, those of the rows where none were given."""
+        return self.row_weights if self.derivative_weights is None else self.derivative_weights
+
+    def derivatives(self, order: int) -> Array | None:
+        """Return the gradients for ``order=1``, the Hessians for ``order=2``."""
+        return {1: self.gradients, 2: self.hessians}[order]
+
     def directions(self, order: int) -> Array:
         """Directions in which ``f`` varies at each point, as rows: ``F_k`` of shape (m, d), so (n, m, d) in all.
 
         The gradients of all outputs for ``order=1``, the rows of all Hessians for ``order=2``, so that
-        ``F_k^T F_k`` is the paper's ``g_k g_k^T`` or ``H_k H_k^T`` (sections 4.3 and 4.4). A row that is not
-        fully known is zero: it says nothing about where ``f`` varies.
+        ``F_k^T F_k`` is the paper's ``g_k g_k^T`` or ``H_k H_k^T`` (sections 4.3 and 4.4). An entry that is not known
+        is zero: of a gradient that is known in part, its projection onto what is known is left.
         """
-        derivatives = {1: self.gradients, 2: self.hessians}[order]
+        derivatives = self.derivatives(order)
         assert derivatives is not None
         rows = derivatives.reshape(self.n_samples, -1, self.n_features)
-        unknown = np.isnan(rows).any(axis=2, keepdims=True)
+        unknown = np.isnan(rows)
         return np.where(unknown, 0.0, rows) if unknown.any() else rows
 
     def counted(self) -> Jet:
@@ -108,6 +179,25 @@ class Jet:
             raise ValueError("weights must be positive for one row at least, got zeros only")
         return self[self.weights > 0]
 
+    def with_values(self) -> Jet:
+        """Leave out the rows whose values are not known."""
+        return self if self.valued.all() else self[self.valued]
+
+    def filled(self, other: Jet) -> Jet:
+        """Take the derivatives that are not known from ``other``, a jet at the same points."""
+
+        def fill(mine: Array | None, others: Array | None) -> Array | None:
+            return others if mine is None else mine if others is None else np.where(np.isnan(mine), others, mine)
+
+        guess = other.gradients
+        if self.gradients is not None and self.frames is not None and guess is not None:
+            rows = guess.reshape(len(self), -1, self.n_features)
+            across = rows - rows @ np.swapaxes(self.frames, 1, 2) @ self.frames
+            guess = self.gradients + across.reshape(guess.shape)
+            return replace(self, gradients=guess, hessians=fill(self.hessians, other.hessians), frames=None)
+        gradients, hessians = fill(self.gradients, guess), fill(self.hessians, other.hessians)
+        return replace(self, gradients=gradients, hessians=hessians)
+
     def __len__(self) -> int:
         return self.n_samples
 
@@ -117,7 +207,65 @@ class Jet:
         def take(array: Array | None) -> Array | None:
             return None if array is None else array[rows]
 
-        return Jet(self.X[rows], self.y[rows], take(self.gradients), take(self.hessians), take(self.weights))
+        return Jet(
+            self.X[rows],
+            self.y[rows],
+            take(self.gradients),
+            take(self.hessians),
+            take(self.weights),
+            take(self.derivative_weights),
+            take(self.frames),
+        )
+
+    def __add__(self, other: Jet) -> Jet:
+        """Put the points of ``other`` behind these; what only one of the two knows is unknown for the other."""
+        if self.y.shape[1:] != other.y.shape[1:] or self.n_features != other.n_features:
+            raise ValueError(
+                f"joined jets must have the same inputs and outputs, got {self.n_features} and {self.y.shape[1:]}, "
+                f"and {other.n_features} and {other.y.shape[1:]}"
+            )
+
+        def joined(a: Array | None, b: Array | None, fill_a: Any, fill_b: Any) -> Array | None:
+            if a is None and b is None:
+                return None
+            return np.concatenate([fill_a() if a is None else a, fill_b() if b is None else b])
+
+        def unknown(jet: Jet, axes: int) -> Any:
+            return lambda: np.full((*jet.y.shape, *[jet.n_features] * axes), np.nan)
+
+        a, b = self._framed(other), other._framed(self)
+        return Jet(
+            np.concatenate([a.X, b.X]),
+            np.concatenate([a.y, b.y]),
+            joined(a.gradients, b.gradients, unknown(a, 1), unknown(b, 1)),
+            joined(a.hessians, b.hessians, unknown(a, 2), unknown(b, 2)),
+            joined(a.weights, b.weights, lambda: a.row_weights, lambda: b.row_weights),
+            joined(a.derivative_weights, b.derivative_weights, lambda: a.slope_weights, lambda: b.slope_weights),
+            joined(a.frames, b.frames, None, None),
+        )
+
+    def _framed(self, other: Jet) -> Jet:
+        """Give the jet frames as wide as those of ``other``, if that has some."""
+        if self.frames is None and other.frames is None:
+            return self
+        n, d = self.X.shape
+        width = max(jet._frame_width() for jet in (self, other))
+        if self.frames is not None:
+            padding = np.zeros((n, width - self.frames.shape[1], d))
+            return replace(self, frames=np.concatenate([self.frames, padding], axis=1))
+        if self.gradients is None:
+            return replace(self, frames=np.zeros((n, width, d)))
+        known = ~np.isnan(self.gradients.reshape(n, -1, d)).any(axis=1)
+        frames = np.zeros((n, width, d))
+        frames[:, range(d), range(d)] = known
+        unknown = ~np.broadcast_to(known.reshape(n, *[1] * (self.y.ndim - 1), d), self.gradients.shape)
+        return replace(self, gradients=np.where(unknown, 0.0, self.gradients), frames=frames)
+
+    def _frame_width(self) -> int:
+        """Return how many directions it takes to hold the gradients at one point."""
+        if self.frames is not None:
+            return int(self.frames.shape[1])
+        return 0 if self.gradients is None else self.n_features
 
     def __sub__(self, other: Jet) -> Jet:
         """Return the jet of ``f - g`` at the same points, with the derivatives that both have."""
@@ -129,80 +277,39 @@ class Jet:
         def minus(a: Array | None, b: Array | None) -> Array | None:
             return None if a is None or b is None else a - b
 
+        gradients = minus(self.gradients, other.gradients)
+        if gradients is not None and self.frames is not None:
+            rows = gradients.reshape(len(self), -1, self.n_features)
+            gradients = np.reshape(rows @ np.swapaxes(self.frames, 1, 2) @ self.frames, gradients.shape)
         return replace(
             self,
             y=self.y - other.y,
-            gradients=minus(self.gradients, other.gradients),
+            gradients=gradients,
             hessians=minus(self.hessians, other.hessians),
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """An affine change of units ``x -> (x - x_center) / x_scale``, ``y -> (y - y_center) / y_scale``.
+def from_callable(f: Callable[[Any], Any], X: Any, *, order: int = 1, backend: Backend = "auto") -> Jet:
+    """Return the jet of a Python function, with derivatives by JAX, torch or finite differences.
 
-    Applied to a jet it carries the derivatives along by the chain rule.
+    Parameters
+    ----------
+    f : callable
+        From one point (d,) to a number or ``k`` of them, or from all points (n, d) to (n,) or (n, k).
+    X : array of shape (n, d)
+    order : {1, 2}, default 1
+        Whether Hessians are wanted too.
+    backend : {"auto", "jax", "torch", "finite_differences", "complex_step"}, default "auto"
+        See ``nurf.differentiation.derivatives``; "auto" takes what ``f`` is written in.
+
+    Examples
+    --------
+    >>> jet = from_callable(lambda x: x[0] ** 2 * x[1], [[1.0, 3.0], [2.0, 1.0]])
+    >>> jet.gradients.round(6)
+    array([[6., 1.],
+           [4., 4.]])
     """
-
-    x_center: Array
-    x_scale: Array
-    y_center: Array
-    y_scale: Array
-
-    @classmethod
-    def fit(cls, jet: Jet, kind: Kind | None = "box") -> Scaling:
-        """Find the change of units that puts the points into the unit ball and the values at unit variance.
-
-        ``"box"`` maps the smallest box around the points onto the cube of side ``2 / sqrt(d)`` (each input
-        has units of its own); ``"ball"`` moves its centre to the origin and divides all inputs by one
-        number (they share their units, and distances keep their meaning); ``None`` leaves the inputs alone.
-        """
-        jet = jet.counted()
-        low, high = jet.X.min(axis=0), jet.X.max(axis=0)
-        center, half = low / 2 + high / 2, high / 2 - low / 2
-        if kind is None:
-            center, scale = np.zeros_like(center), np.ones_like(half)
-        elif kind == "box":
-            scale = np.where(half > 0, half, 1.0) * np.sqrt(jet.n_features)
-        elif kind == "ball":
-            size = half.max()
-            relative = (jet.X - center) / (size if size > 0 else 1.0)
-            radius = size * np.sqrt((relative**2).sum(axis=1).max())
-            scale = np.full_like(half, radius if radius > 0 else 1.0)
-        else:
-            raise ValueError(f"`scaling` must be 'box', 'ball' or None, got {kind!r}")
-        w = jet.row_weights / jet.row_weights.sum()
-        top = np.abs(jet.y).max(axis=0)
-        unit = np.where(top > 0, top, 1.0)  # keeps squares of 1e+200 and 1e-200 finite and nonzero
-        first = jet.y[0] / unit  # the mean of a constant is then that constant, however many rows there are
-        mean = first + np.tensordot(w, jet.y / unit - first, axes=1)
-        deviation = np.sqrt(np.tensordot(w, (jet.y / unit - mean) ** 2, axes=1))
-        return cls(center, scale, mean * unit, np.where(deviation > 0, deviation, 1.0) * unit)
-
-    def inputs(self, X: Array) -> Array:
-        """Scale points."""
-        return (X - self.x_center) / self.x_scale
-
-    def __call__(self, jet: Jet) -> Jet:
-        """Scale a jet."""
-        gradients, hessians = jet.gradients, jet.hessians
-        if gradients is not None:
-            gradients = gradients * self.x_scale / self.y_scale[..., None]
-        if hessians is not None:
-            hessians = hessians * self.x_scale[:, None] * self.x_scale / self.y_scale[..., None, None]
-        return Jet(self.inputs(jet.X), (jet.y - self.y_center) / self.y_scale, gradients, hessians, jet.weights)
-
-    def values_back(self, y: Array) -> Array:
-        """Return values to the user's units."""
-        return y * self.y_scale + self.y_center
-
-    def gradients_back(self, gradients: Array) -> Array:
-        """Return gradients to the user's units."""
-        return gradients * self.y_scale[..., None] / self.x_scale
-
-    def hessians_back(self, hessians: Array) -> Array:
-        """Return Hessians to the user's units."""
-        return hessians * self.y_scale[..., None, None] / self.x_scale[:, None] / self.x_scale
+    return Jet(np.asarray(X, float), *derivatives(f, X, order=order, backend=backend))
 
 
 def as_finite(name: str, value: Any) -> Array:
@@ -214,16 +321,52 @@ def as_finite(name: str, value: Any) -> Array:
     return array
 
 
+def _finite_or_unknown(name: str, value: Any) -> Array:
+    """Return ``value`` as an array of finite numbers and NaN, or say which entry of ``name`` is neither."""
+    array = np.asarray(value, dtype=np.float64)
+    if np.any(np.isinf(array)):
+        bad = tuple(map(int, np.argwhere(np.isinf(array))[0]))
+        raise ValueError(f"`{name}` must be finite, or NaN where not known, got {array[bad]} at index {bad}")
+    return array
+
+
+def _weights(name: str, value: Any, n: int) -> Array | None:
+    """Check the weights of ``n`` rows."""
+    if value is None:
+        return None
+    weights = as_finite(name, value)
+    if weights.shape != (n,):
+        raise ValueError(f"`{name}` must be {n} numbers >= 0, got shape {weights.shape}")
+    if np.any(weights < 0):
+        raise ValueError(f"`{name}` must be {n} numbers >= 0, got {weights.min()}")
+    return weights
+
+
+def spans(directions: Array, slopes: Array) -> tuple[Array, Array]:
+    """Return orthonormal frames (n, r, d) of the ``directions`` (n, m, d), and the part of the gradients in them.
+
+    ``slopes`` (n, [k,] m) are the derivatives along the directions. The gradient of least length that has them (in the
+    sense of least squares where directions depend on each other) is ``V^+ slopes``, by the singular values of ``V``.
+    """
+    sizes = np.linalg.norm(directions, axis=2, keepdims=True)
+    units = np.divide(directions, sizes, where=sizes > 0, out=np.zeros_like(directions))
+    lengths = sizes[..., 0].reshape(len(slopes), *[1] * (slopes.ndim - 2), -1)
+    scaled = slopes / np.where(lengths > 0, lengths, 1.0)
+    left, values, frames = np.linalg.svd(units, full_matrices=False)
+    kept = values > 1e-8 * np.maximum(values[:, :1], np.finfo(float).tiny)
+    frames = np.where(kept[..., None], frames, 0.0)
+    inverse = np.divide(1.0, values, where=kept, out=np.zeros_like(values))
+    along = np.einsum("n...m,nmr,nr->n...r", scaled, left, inverse)
+    return frames, np.einsum("n...r,nrd->n...d", along, frames)
+
+
 def _derivative(name: str, value: Any, shape: tuple[int, ...], letters: tuple[str, ...]) -> Array | None:
     """Check an array of derivatives against the shape that the points and values ask for."""
     if value is None:
         return None
-    array = np.asarray(value, dtype=np.float64)
+    array = _finite_or_unknown(name, value)
     if array.shape != shape:
         names = letters if len(shape) == len(letters) else tuple(c for c in letters if c != "k")
         hint = ": transpose it?" if array.ndim == len(shape) and sorted(array.shape) == sorted(shape) else ""
         raise ValueError(f"`{name}` must have shape ({', '.join(names)}) = {shape}, got {array.shape}{hint}")
-    if np.any(np.isinf(array)):
-        bad = tuple(map(int, np.argwhere(np.isinf(array))[0]))
-        raise ValueError(f"`{name}` must be finite, or NaN where not known, got {array[bad]} at index {bad}")
     return array

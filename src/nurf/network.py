@@ -12,7 +12,8 @@ import numpy as np
 from nurf._blocks import BLOCK_ELEMENTS, row_blocks
 from nurf.activations import Activation
 from nurf.hyperplanes import Hyperplanes
-from nurf.jets import Array, Jet, Scaling
+from nurf.jets import Array, Jet
+from nurf.scaling import Scaling
 from nurf.tails import Tail
 
 LEAST_ROWS = 1024  # of a block of features: sums of products over fewer rows would cost more than the products

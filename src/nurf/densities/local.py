@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,19 +24,25 @@ class Local(DerivativeDensity):
     ----------
     order : {1, 2}
         Gradients or Hessians.
-    jitter : float, default 0
-        Standard deviation of a Gaussian shift of ``b``. Zero is the paper's discrete law; the authors' figures used
-        ``jitter`` = twice the width.
+    jitter : float or None, default 0
+        Standard deviation of a Gaussian shift of ``b``. Zero is the paper's discrete law; None is twice the width of
+        the neurons, as in the authors' figures.
     """
 
-    jitter: float = 0.0
+    jitter: float | None = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (np.isfinite(self.jitter) and self.jitter >= 0):
-            raise ValueError(f"`jitter` must be a number >= 0, got {self.jitter!r}")
+        if self.jitter is not None and not (np.isfinite(self.jitter) and self.jitter >= 0):
+            raise ValueError(f"`jitter` must be None or a number >= 0, got {self.jitter!r}")
+
+    def at_width(self, width: float) -> Local:
+        """Take twice the width for the jitter, unless there is one."""
+        return replace(self, jitter=2 * width) if self.jitter is None else self
 
     def _prepare(self, jet: Jet, domain: Domain) -> Law:
+        if self.jitter is None:
+            raise ValueError("`jitter` must be a number >= 0: there is no width to take it from")
         directions = self._directions(jet)
         _, axes = principal_axes(directions.reshape(-1, jet.n_features))
         masses = jet.row_weights * np.sqrt(np.sum(directions**2, axis=(1, 2)))

@@ -6,7 +6,8 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral
+from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -17,8 +18,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
 from nurf.hyperplanes import Hyperplanes
-from nurf.jets import Array, Jet, Scaling
+from nurf.jets import Array, Index, Jet, as_finite
 from nurf.network import ShallowNetwork
+from nurf.scaling import Scaling
+from nurf.solvers import Posterior
 from nurf.training import Fit
 
 TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
@@ -27,10 +30,10 @@ TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
     """An estimator whose neurons are sampled: the parameters that say how, and what they mean."""
 
-    n_neurons: int
+    n_neurons: Any
     density: str | Density
     activation: str | Activation
-    width: float | None
+    width: Any
     scaling: str | None
     random_state: Any
 
@@ -38,7 +41,7 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.n_neurons, Integral) or self.n_neurons < 1:
             raise ValueError(f"`n_neurons` must be a whole number >= 1, got {self.n_neurons!r}")
 
-    def _make_activation(self, width: float | None) -> Activation:
+    def _make_activation(self, width: Any) -> Activation:
         """Make the activation from its name and a width, or take the object."""
         if isinstance(self.activation, Activation):
             if width is not None:
@@ -58,9 +61,12 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"`width` must be None for the sharp activation {self.activation!r}, got {width!r}")
         return kind(width)
 
-    def _make_density(self, jet: Jet, activation: Activation) -> Density:
-        """Choose the density; by default nonlocal sampling where the derivatives for it came."""
-        order = min(activation.order, 2)
+    def _make_density(self, jet: Jet, activation: Activation, depth: int = 4) -> Density:
+        """Choose the density; by default nonlocal sampling where the derivatives for it came.
+
+        A warning points to the caller of ``fit``, ``depth`` frames up.
+        """
+        order = self._order(jet, activation)
         if isinstance(self.density, Density):
             return self.density
         if isinstance(self.density, str) and self.density in DENSITIES:
@@ -74,9 +80,14 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
             return Uniform()
         if not np.any(jet.directions(order)):
             (kind,) = density.needs
-            warnings.warn(f"all known {kind} are zero: hyperplanes are sampled uniformly", stacklevel=4)
+            warnings.warn(f"all known {kind} are zero: hyperplanes are sampled uniformly", stacklevel=depth)
             return Uniform()
         return density
+
+    @staticmethod
+    def _order(jet: Jet, activation: Activation) -> int:
+        """Return the order of the derivatives to sample from: the activation's, or lower where those are missing."""
+        return 1 if activation.order == 1 or ("hessians" not in jet.known and "gradients" in jet.known) else 2
 
     def _generator(self) -> np.random.Generator:
         if isinstance(self.random_state, np.random.Generator):
@@ -99,8 +110,11 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         y: Any,
         *,
         gradients: Any = None,
+        gradients_at: Any = None,
+        directions: Any = None,
         hessians: Any = None,
         sample_weight: Any = None,
+        derivative_weight: Any = None,
         validation: Any = None,
     ) -> Self:
         """Fit the network to values and derivatives.
@@ -111,10 +125,18 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         y : array of shape (n,) or (n, k)
         gradients : array of shape (n, d) or (n, k, d), optional
             NaN where a partial derivative is not known.
+        gradients_at : array of shape (m, d), optional
+            Other points than ``X`` at which the gradients are known; they have ``m`` rows then.
+        directions : array of shape (n, d) or (n, q, d), optional
+            Directions along which derivatives are known, as Jacobian-vector products give them: ``gradients`` are
+            numbers then, of shape (n,) or (n, q), with several outputs (n, k) or (n, k, q).
         hessians : array of shape (n, d, d) or (n, k, d, d), optional
             NaN where an entry is not known.
         sample_weight : array of shape (n,), optional
             How often each row counts.
+        derivative_weight : array of shape (n,) or (m,), optional
+            How often the derivatives of each row count, by default as often as the row; for gradients whose noise
+            differs from row to row.
         validation : (X, y), Jet or float, optional
             Rows on which, together with the training rows, alpha is chosen (the paper's rule); a number between 0
             and 1 splits off that share of the rows. Without it alpha is chosen on the training rows alone.
@@ -124,23 +146,57 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             weights = (
                 None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
             )
-            jet = Jet(X, y, gradients, hessians, weights)
-            self._fit(jet.counted(), validation)
+            jet = _assembled(X, y, gradients, gradients_at, directions, hessians, weights, derivative_weight)
+            jet = jet.counted()
+            self._fit(jet[_canonical_order(jet)], validation)
         return self
 
     @abstractmethod
     def _fit(self, jet: Jet, validation: Any) -> None:
         """Fit to checked data, and set the attributes at the very end."""
 
-    def predict(self, X: Any) -> Array:
-        """Return the values at the points, of shape (n,) or (n, k)."""
-        points = self._inputs(X)
-        return self.scaling_.values_back(self.fit_.network.value(points))
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Return the values at the points, of shape (n,) or (n, k).
 
-    def predict_gradient(self, X: Any) -> Array:
-        """Return the gradients at the points, of shape (n, d) or (n, k, d)."""
+        With ``return_std`` also their standard deviations, of the same shape: those of fresh measurements, noise
+        included, in the Bayesian reading of the ridge regression.
+        """
         points = self._inputs(X)
-        return self.scaling_.gradients_back(self.fit_.network.gradient(points))
+        values = self.scaling_.values_back(self.fit_.network.value(points))
+        if not return_std:
+            return values
+        deviations = self._posterior().value_std(points).reshape(values.shape)
+        return values, deviations * self.scaling_.y_scale
+
+    def predict_gradient(self, X: Any, return_std: bool = False) -> Any:
+        """Return the gradients at the points, of shape (n, d) or (n, k, d), by choice with standard deviations."""
+        points = self._inputs(X)
+        gradients = self.scaling_.gradients_back(self.fit_.network.gradient(points))
+        if not return_std:
+            return gradients
+        deviations = self._posterior().gradient_std(points).reshape(gradients.shape)
+        return gradients, self.scaling_.gradients_back(deviations)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Return intervals that hold fresh values with probability ``coverage``, of shape (n, 2) or (n, k, 2).
+
+        The jackknife+ with closed-form leave-one-out fits: quantiles over samples ``k`` of ``f_{-k}(x) +- |y_k -
+        f_{-k}(x_k)|``. Whatever the law of the data, the coverage is at least ``2 coverage - 1``, and in practice about
+        ``coverage`` (Barber, Candes, Ramdas, Tibshirani 2021), for samples that are exchangeable with the fresh ones.
+        The neurons, the width and alpha stay those of all samples.
+        """
+        if not (isinstance(coverage, Real) and 0 < coverage < 1):
+            raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
+        points = self._inputs(X)
+        intervals = self._posterior().interval(points, float(coverage))
+        shape = (len(points), *self.fit_.network.weights.shape[1:], 2)
+        return np.moveaxis(self.scaling_.values_back(np.moveaxis(intervals.reshape(shape), -1, 0)), 0, -1)
+
+    def _posterior(self) -> Posterior:
+        posterior = self.fit_.posterior
+        if posterior is None:
+            raise ValueError("standard deviations and intervals are known for sampled networks, not for trained ones")
+        return posterior
 
     def predict_hessian(self, X: Any) -> Array:
         """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
@@ -174,6 +230,44 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+def _assembled(
+    X: Array,
+    y: Array,
+    gradients: Any,
+    gradients_at: Any,
+    directions: Any,
+    hessians: Any,
+    weights: Array | None,
+    derivative_weight: Any,
+) -> Jet:
+    """Put all that is known into one jet; points where only derivatives are known have no value."""
+    for name, value in {"gradients_at": gradients_at, "directions": directions}.items():
+        if value is not None and gradients is None:
+            raise ValueError(f"`{name}` needs `gradients`, got none")
+    if gradients_at is None and directions is None:
+        return Jet(X, y, gradients, hessians, weights, derivative_weight)
+    values = Jet(X, y, None, hessians, weights)
+    points = X if gradients_at is None else as_finite("gradients_at", gradients_at)
+    if points.ndim != 2 or points.shape[1] != X.shape[1]:
+        raise ValueError(f"`gradients_at` must have shape (m, d) with d = {X.shape[1]}, got {points.shape}")
+    unknown = np.full((len(points), *y.shape[1:]), np.nan)
+    if directions is not None:
+        slopes = Jet.along(points, unknown, directions, gradients)
+    else:
+        slopes = Jet(points, unknown, gradients)
+    if gradients_at is None:
+        return replace(values, gradients=slopes.gradients, frames=slopes.frames, derivative_weights=derivative_weight)
+    slopes = replace(slopes, weights=np.ones(len(points)), derivative_weights=derivative_weight)
+    return values + slopes
+
+
+def _canonical_order(jet: Jet) -> Index:
+    """Return the order of the rows by all that is known of them, so that a permutation of the data changes nothing."""
+    known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians, jet.weights, jet.derivative_weights)
+    keys = np.column_stack([part.reshape(len(jet), -1) for part in known if part is not None])
+    return np.lexsort(keys.T[::-1]).astype(np.int64)
 
 
 def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet | None]:

@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nurf.activations import Activation
 from nurf.densities import Density
 from nurf.estimators.base import SamplesHyperplanes, unchanged_on_error
-from nurf.jets import Array, Jet, Scaling
+from nurf.jets import Array, Jet
 from nurf.network import Features
+from nurf.scaling import Scaling
 
 
 class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SamplesHyperplanes):  # type: ignore[misc]

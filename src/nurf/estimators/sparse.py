@@ -15,8 +15,9 @@ from nurf.activations import Activation
 from nurf.densities import Density
 from nurf.estimators.base import TAILS, NetworkRegressor, SamplesHyperplanes, choose, split
 from nurf.hyperplanes import Hyperplanes
-from nurf.jets import Array, Jet, Scaling
+from nurf.jets import Array, Jet
 from nurf.network import ShallowNetwork
+from nurf.scaling import Scaling
 from nurf.solvers.penalties import PENALTIES, LogPenalty, Penalty
 from nurf.solvers.sparse import Sparse
 from nurf.training import sparse as training
@@ -129,7 +130,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.penalty = penalty
         self.gamma = gamma
         self.activation = activation
-        self.width = width  # type: ignore[assignment]
+        self.width = width
         self.gradient_weight = gradient_weight
         self.n_initial = n_initial
         self.density = density

@@ -4,7 +4,8 @@ With ``W = sum_k w_k`` the loss is (paper, eq. 1.1)
 
     L(f) = 1 / (2 W) sum_k w_k (|f(x_k) - y_k|^2 + gradient_weight |grad f(x_k) - g_k|^2),
 
-outputs added up; gradients that are not fully known at a point are left out.
+outputs added up. ``W`` is the weight of the values; gradients have weights of their own where the jet says so, and are
+left out where they are not fully known.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ class Loss:
 
     @cached_property
     def row_weights(self) -> Array:
-        """``w_k / W``, of shape (n,)."""
-        weights = self.jet.row_weights
+        """``w_k / W``, of shape (n,); zero where the value is not known."""
+        weights = np.where(self.jet.valued, self.jet.row_weights, 0.0)
         return np.asarray(weights / weights.sum())
 
     @cached_property
     def targets(self) -> Array:
-        """The values, of shape (n, k)."""
-        return self.jet.y.reshape(len(self.jet), -1)
+        """The values, of shape (n, k); zero where they are not known."""
+        return np.nan_to_num(self.jet.y.reshape(len(self.jet), -1), nan=0.0)
 
     @cached_property
     def slopes(self) -> tuple[Array, Array] | None:
@@ -58,7 +59,10 @@ class Loss:
             return None
         gradients = self.jet.gradients.reshape(len(self.jet), -1, self.jet.n_features)
         known = np.asarray(~np.isnan(gradients).any(axis=(1, 2)))
-        weights = self.gradient_weight * self.row_weights * known
+        if self.jet.frames is not None:
+            known &= np.count_nonzero(self.jet.frames.any(axis=2), axis=1) == self.jet.n_features
+        total = np.sum(self.jet.row_weights, where=self.jet.valued)
+        weights = self.gradient_weight * self.jet.slope_weights / total * known
         return np.where(known[:, None, None], gradients, 0.0), weights
 
     @property

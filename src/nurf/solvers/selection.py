@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nurf.jets import Array, Jet
+from nurf.jets import Array, Index, Jet
 from nurf.network import Features
 from nurf.solvers.ridge import EPS, Ridge
+from nurf.solvers.rows import row_count, rows_per_sample, weight_of_a_row
 
 TOLERANCE = 0.05
 
@@ -29,48 +30,89 @@ class Validation(Rule):
     validation: Jet
 
     def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
-        """Return the root mean square over all rows of both sets, outputs added up."""
-        held = self.validation
-        y, w = held.y.reshape(len(held), 1, -1), held.row_weights
-        total = ridge.total_weight * ridge.mean_square_residual(alphas).sum(axis=1)
-        path = np.moveaxis(weights, 0, 1).reshape(features.n_columns, -1)
-        for rows, design in features.design_blocks(held.X):
-            predictions = (design @ path).reshape(len(design), len(alphas), -1)
-            total += w[rows] @ np.sum((predictions - y[rows]) ** 2, axis=2)
-        return np.asarray(np.sqrt(total / (ridge.total_weight + w.sum())))
+        """Return the root mean square over the values of both sets, outputs added up."""
+        sets = [rows.with_values() for rows in (jet, self.validation)]
+        total = sum(_squares(features, rows, weights) for rows in sets)
+        return np.asarray(np.sqrt(total / sum(rows.row_weights.sum() for rows in sets)))
+
+
+def _squares(features: Features, jet: Jet, weights: Array) -> Array:
+    """Return the weighted sum of the squared residuals of the values, for each of the networks ``weights``."""
+    y, w, total = jet.y.reshape(len(jet), 1, -1), jet.row_weights, np.zeros(len(weights))
+    path = np.moveaxis(weights, 0, 1).reshape(features.n_columns, -1)
+    for rows, design in features.design_blocks(jet.X):
+        predictions = (design @ path).reshape(len(design), len(weights), -1)
+        total += w[rows] @ np.sum((predictions - y[rows]) ** 2, axis=2)
+    return total
 
 
 @dataclass(frozen=True)
 class GeneralizedCrossValidation(Rule):
     """``RSS / n / (1 - df / n)^2``, with ``df`` the trace of the map from data to predictions.
 
-    ``n`` is the sum of the weights (a row of weight two counts as two rows), or the number of rows where that is
-    larger (weights that add up to one are no row counts).
+    ``n`` is the number of rows (a row of weight two counts as two rows, but weights that add up to one are no row
+    counts). Derivatives that count in the fit count here too.
     """
 
     def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
         """Return the square root of the criterion, outputs added up."""
-        n = max(ridge.total_weight, float(ridge.n_rows))
+        n = row_count(jet, ridge.loss)
         left = np.maximum(1 - ridge.degrees_of_freedom(alphas) / n, EPS)
         return np.asarray(np.sqrt(ridge.mean_square_residual(alphas).sum(axis=1)) / left)
 
 
 @dataclass(frozen=True)
 class LeaveOneOut(Rule):
-    """The mean of ``(r_k / (1 - h_k))^2``: the exact residuals with one row left out, from the leverages ``h_k``.
+    """The mean square of the values' residuals when a sample leaves the fit, with its value and all its derivatives.
 
-    A row of weight two counts as two rows, of which one is left out. Where the weights add up to less than the number
-    of rows, they are no row counts, and at most the mean weight is left out of a row.
+    They are exact, from one factorisation (``Ridge.left_out``). A row of weight two counts as two rows, of which one is
+    left out. Where the weights add up to less than the number of rows, they are no row counts, and at most the mean
+    weight is left out of a row.
+
+    Parameters
+    ----------
+    max_rows : int, default 4096
+        Where the samples have more rows in all, a part of them leaves in turn: those that ``spread_out`` picks, which
+        do not miss the few samples where the function varies most.
     """
+
+    max_rows: int = 4096
 
     def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
         """Return the root mean square, outputs added up."""
-        rows = jet.row_weights
-        unit = ridge.total_weight / max(ridge.total_weight, float(ridge.n_rows))
-        residuals, leverages = ridge.residuals(features, jet, alphas)
-        left = 1 - leverages * (np.minimum(rows, unit) / rows)[:, None]
-        squares = np.sum(residuals**2, axis=2) / np.maximum(left, EPS) ** 2
-        return np.asarray(np.sqrt(rows @ squares / ridge.total_weight))
+        counts = np.where(jet.valued, jet.row_weights, 0.0)
+        unit = weight_of_a_row(counts)
+        index, multiples = spread_out(jet, counts, max(1, self.max_rows // rows_per_sample(jet, ridge.loss)))
+        shares = np.minimum(counts[index], unit) / counts[index]
+        left = ridge.left_out(features, jet, alphas, index, shares)[:, 0]
+        return np.asarray(np.sqrt(multiples @ np.sum(left**2, axis=2) / counts.sum()))
+
+
+def spread_out(jet: Jet, counts: Array, n: int) -> tuple[Index, Array]:
+    """Pick ``n`` samples that stand for all, more densely where values and gradients are large.
+
+    Half of the samples are picked in proportion to their ``counts`` and half in proportion to ``counts (|y|^2 +
+    |g|^2)``, by equal steps along the cumulated sum, and each stands for the inverse of how likely it was picked, so
+    that sums over the samples stay right.
+
+    Returns
+    -------
+    index : array of shape (m,)
+    multiples : array of shape (m,)
+        For how many samples each of them stands.
+    """
+    known = np.flatnonzero(counts)
+    if len(known) <= n:
+        return known, np.ones(len(known))
+    energies = np.nansum(jet.y.reshape(len(jet), -1)[known] ** 2, axis=1)
+    if "gradients" in jet.known:
+        energies += np.sum(jet.directions(1)[known] ** 2, axis=(1, 2))
+    chances = counts[known] / counts.sum()
+    uneven = chances * energies
+    chances = (chances + uneven / uneven.sum()) / 2 if uneven.sum() > 0 else chances
+    steps = (np.arange(n) + 0.5) / n
+    picked, times = np.unique(np.searchsorted(np.cumsum(chances), steps * chances.sum()), return_counts=True)
+    return known[picked], times / (n * chances[picked])
 
 
 def largest_near_best(alphas: Array, errors: Array, tolerance: float = TOLERANCE) -> int:

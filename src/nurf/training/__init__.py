@@ -1,20 +1,27 @@
 """Fits as pure functions: data in, a ``Fit`` out."""
 
-from nurf.training.adaptive import fit_adaptive, stage_counts
+from nurf.training.adaptive import fit_adaptive, fit_searched, stage_counts
+from nurf.training.estimated import fit_estimated
 from nurf.training.outer import ALPHAS, Fit, Stage, fit_factored, fit_outer
 from nurf.training.random import fit_random
+from nurf.training.search import Candidates, Setting, Trial
 from nurf.training.sparse import SparseFit, SparseStep, fit_sparse, polish
 
 __all__ = [
     "ALPHAS",
+    "Candidates",
     "Fit",
+    "Setting",
     "SparseFit",
     "SparseStep",
     "Stage",
+    "Trial",
     "fit_adaptive",
+    "fit_estimated",
     "fit_factored",
     "fit_outer",
     "fit_random",
+    "fit_searched",
     "fit_sparse",
     "polish",
     "stage_counts",

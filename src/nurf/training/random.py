@@ -9,7 +9,7 @@ from nurf.densities.base import Density
 from nurf.hyperplanes import Domain
 from nurf.jets import Array, Jet
 from nurf.network import Features
-from nurf.solvers import Rule
+from nurf.solvers import VALUES_ONLY, LossWeights, Rule
 from nurf.training.outer import Fit, fit_outer
 
 
@@ -23,6 +23,7 @@ def fit_random(
     degree: int | None = None,
     alphas: Array | None = None,
     rule: Rule | None = None,
+    loss: LossWeights = VALUES_ONLY,
     domain: Domain | None = None,
 ) -> Fit:
     """Sample the inner weights from ``density``, then solve for the outer ones.
@@ -38,11 +39,11 @@ def fit_random(
     rng : numpy.random.Generator
     degree : int, optional
         Degree of the polynomial tail; by default one less than the order of the activation. -1 for none.
-    alphas, rule
+    alphas, rule, loss
         See ``fit_outer``.
     domain : Domain, default Ball(1)
         The set that the hyperplanes of a uniform law must meet.
     """
     planes = density.at_width(activation.typical_width).prepare(jet, domain).sample(n_neurons, rng)
     features = Features(planes, activation, activation.order - 1 if degree is None else degree)
-    return fit_outer(features, jet, alphas=alphas, rule=rule)
+    return fit_outer(features, jet, alphas=alphas, rule=rule, loss=loss)

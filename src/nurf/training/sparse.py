@@ -157,6 +157,7 @@ def _first_network(jet: Jet, activation: Activation, degree: int, start: Hyperpl
     if len(planes):
         weights = fit_outer(features, jet).network.weights
     else:
+        jet = jet.with_values()
         roots = np.sqrt(jet.row_weights)[:, None]
         weights = lstsq(features.design(jet.X) * roots, jet.y.reshape(len(jet), -1) * roots)[0]
     return ShallowNetwork(features, weights.reshape(features.n_columns, jet.y.size // len(jet)))
@@ -200,6 +201,7 @@ def estimated_error(network: ShallowNetwork, jet: Jet, validation: Jet | None, n
     Without validation rows, generalised cross-validation: ``RSS / n / (1 - m / (n k))^2``, where ``m`` counts the tail
     and ``n_weights`` weights of each neuron.
     """
+    jet = jet.with_values()
     total, count = _squares(network, jet), float(jet.row_weights.sum())
     if validation is not None:
         return float(np.sqrt((total + _squares(network, validation)) / (count + validation.row_weights.sum())))
@@ -210,6 +212,7 @@ def estimated_error(network: ShallowNetwork, jet: Jet, validation: Jet | None, n
 
 def _count(jet: Jet) -> float:
     """Return the number of values: of rows (a row of weight two is two rows) times outputs."""
+    jet = jet.with_values()
     rows = max(float(jet.row_weights.sum()), float(np.count_nonzero(jet.row_weights)))
     return rows * jet.y.size / len(jet)
 
@@ -259,5 +262,6 @@ def polish(fit: Fit, jet: Jet, n_steps: int = 10, *, gradient_weight: float = 0.
     columns = ShallowNetwork(network.features, network.weights.reshape(len(network.weights), -1))
     trained = train(objective.at(columns), n_steps, 0.0).network
     trained = ShallowNetwork(trained.features, trained.weights.reshape(network.weights.shape))
-    error = float(np.sqrt(_squares(trained, jet) / jet.row_weights.sum()))
-    return Fit(trained, fit.alpha, error, fit.alphas, fit.errors, fit.history)
+    valued = jet.with_values()
+    error = float(np.sqrt(_squares(trained, valued) / valued.row_weights.sum()))
+    return Fit(trained, fit.alpha, error, fit.alphas, fit.errors, fit.history, fit.loss)

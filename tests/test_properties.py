@@ -1,0 +1,244 @@
+"""What must hold for all data: units, order of rows, odd sizes and numbers; right answers or clear errors."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from nurf import RandomFeatureRegressor
+
+settings.register_profile("nurf", derandomize=True, deadline=None, max_examples=12, database=None)
+settings.load_profile("nurf")
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+seeds = st.integers(0, 2**16)
+scales = st.floats(-4, 4).map(lambda power: 10.0**power)
+shifts = st.floats(-100, 100)
+
+
+def function(X):
+    d = X.shape[1]
+    a = np.linspace(1, 2, d) / d
+    return np.sin(2 * X @ a) + 0.5 * X[:, 0], 2 * np.cos(2 * X @ a)[:, None] * a + 0.5 * np.eye(d)[0]
+
+
+def data(seed, n=60, d=2, noise=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, d))
+    y, gradients = function(X)
+    return X, y + noise * rng.normal(size=n), gradients
+
+
+def model(n_neurons=30, **parameters):
+    return RandomFeatureRegressor(n_neurons, **{"random_state": 0, **parameters})
+
+
+def tolerance(estimator, y):
+    """Predictions may differ by the error that the fit itself expects, and by rounding."""
+    return 3 * estimator.fit_.error * np.std(y) + 1e-6 * np.ptp(y)
+
+
+class TestUnits:
+    @given(seeds, st.lists(scales, min_size=2, max_size=2), st.lists(shifts, min_size=2, max_size=2), scales, shifts)
+    @settings(suppress_health_check=SLOW)
+    def test_of_a_fit_with_fixed_alpha_change_nothing(self, seed, units, origin, factor, level):
+        """With the alpha fixed and wide neurons rounding is all that differs."""
+        X, y, gradients = data(seed)
+        units, origin = np.array(units), np.array(origin)
+        parameters = {"alpha": 1e-6, "width": 0.4, "growth": None, "density": "local", "gradient_weight": 0.1}
+        plain = model(**parameters).fit(X, y, gradients=gradients)
+        Y = units * (X + origin)
+        other = model(**parameters).fit(Y, factor * (y + level), gradients=factor * gradients / units)
+        assert_allclose(other.predict(Y) / factor - level, plain.predict(X), atol=1e-5)
+        assert_allclose(other.predict_gradient(Y) * units / factor, plain.predict_gradient(X), atol=1e-4)
+
+    @given(seeds, scales, shifts, scales, shifts, st.booleans())
+    @settings(suppress_health_check=SLOW)
+    def test_of_a_fit_that_chooses_all(self, seed, unit, origin, factor, level, informed):
+        X, y, gradients = data(seed, noise=0.05)
+        plain = model().fit(X, y, gradients=gradients if informed else None)
+        Y = unit * (X + origin)
+        other = model().fit(Y, factor * (y + level), gradients=factor * gradients / unit if informed else None)
+        atol = tolerance(plain, y)
+        assert_allclose(other.predict(Y) / factor - level, plain.predict(X), atol=atol)
+        assert_allclose(other.predict_gradient(Y) * unit / factor, plain.predict_gradient(X), atol=30 * atol)
+        assert_allclose(other.fit_.error, plain.fit_.error, rtol=0.1)
+
+    @pytest.mark.parametrize("size", [1e-150, 1e150])
+    @pytest.mark.parametrize("informed", [False, True])
+    def test_values_of_any_size(self, size, informed):
+        X, y, gradients = data(0)
+        estimator = model().fit(X, size * y, gradients=size * gradients if informed else None)
+        assert_allclose(estimator.predict(X) / size, y, atol=5e-3)
+        assert_allclose(estimator.predict_gradient(X) / size, gradients, atol=1e-1)
+        values, deviations = estimator.predict(X, return_std=True)
+        assert np.all(np.isfinite(deviations / size))
+        assert_allclose(estimator.network_.value(X) / size, values / size, atol=1e-6)
+
+    @pytest.mark.parametrize("offset", [1e6, 1e9, -1e9])
+    def test_inputs_far_from_the_origin(self, offset):
+        """The inputs themselves keep ``16 - log10(offset)`` digits, and the function is taken at what is left."""
+        far = data(0)[0] + offset
+        y, gradients = function(far - offset)
+        estimator = model().fit(far, y, gradients=gradients)
+        assert_allclose(estimator.predict(far), y, atol=1e-3)
+        assert_allclose(estimator.predict_gradient(far), gradients, atol=0.1)
+
+
+class TestOrder:
+    @given(seeds, st.booleans(), st.booleans())
+    @settings(suppress_health_check=SLOW)
+    def test_of_the_rows_does_not_matter(self, seed, informed, weighted):
+        rng = np.random.default_rng(seed)
+        X, y, gradients = data(seed, noise=0.05)
+        order = rng.permutation(60)
+        weights = rng.uniform(0.5, 2, 60)
+        fits = [
+            model().fit(
+                X[rows],
+                y[rows],
+                gradients=gradients[rows] if informed else None,
+                sample_weight=weights[rows] if weighted else None,
+            )
+            for rows in (np.arange(60), order)
+        ]
+        assert_array_equal(fits[0].predict(X), fits[1].predict(X))
+        assert fits[0].alpha_ == fits[1].alpha_
+
+    @given(seeds)
+    @settings(suppress_health_check=SLOW)
+    def test_of_rows_that_differ_in_their_gradients_alone(self, seed):
+        rng = np.random.default_rng(seed)
+        X, y, gradients = (np.repeat(part, 2, axis=0) for part in data(seed, 25))
+        gradients = gradients + 0.3 * rng.normal(size=gradients.shape)
+        order = rng.permutation(50)
+        first, second = (model(20).fit(X[rows], y[rows], gradients=gradients[rows]) for rows in (slice(None), order))
+        assert_array_equal(first.predict(X), second.predict(X))
+
+    @given(seeds)
+    @settings(suppress_health_check=SLOW)
+    def test_of_one_derivative_a_row_at_the_same_points(self, seed):
+        rng = np.random.default_rng(seed)
+        X, y, gradients = data(seed, 30)
+        P, G, V = (np.repeat(part, 2, axis=0) for part in (X, gradients, X))
+        V = rng.normal(size=V.shape)
+        slopes, order = np.sum(V * G, axis=1), rng.permutation(60)
+        first, second = (
+            model(20).fit(X, y, gradients=slopes[rows], directions=V[rows], gradients_at=P[rows])
+            for rows in (slice(None), order)
+        )
+        assert_array_equal(first.predict(X), second.predict(X))
+
+
+class TestSizes:
+    @given(seeds, st.integers(1, 3), st.integers(1, 4), st.booleans())
+    @settings(suppress_health_check=SLOW, max_examples=20)
+    def test_few_rows(self, seed, n, d, informed):
+        X, y, gradients = data(seed, n, d)
+        estimator = model(random_state=seed).fit(X, y, gradients=gradients if informed else None)
+        values, deviations = estimator.predict(X, return_std=True)
+        assert np.all(np.isfinite(values))
+        assert np.all(np.isfinite(deviations))
+        assert np.all(deviations >= 0)
+        assert values.min() >= y.min() - np.ptp(y) - 1e-9
+        assert values.max() <= y.max() + np.ptp(y) + 1e-9
+        if n == 1:
+            assert_allclose(values, y, rtol=1e-9)
+        assert str(estimator.report()).startswith(f"{estimator.fit_.network.features.n_neurons} neurons for {n} ")
+
+    @given(seeds, st.integers(4, 20), st.sampled_from([30, 100]))
+    @settings(suppress_health_check=SLOW, max_examples=8)
+    def test_fewer_rows_than_neurons(self, seed, n, n_neurons):
+        X, y, gradients = data(seed, n)
+        estimator = model(n_neurons).fit(X, y, gradients=gradients)
+        assert np.std(estimator.predict(X) - y) < 0.1 * np.std(y) + 1e-9
+
+    @pytest.mark.parametrize("d", [1, 50])
+    @pytest.mark.parametrize("informed", [False, True])
+    def test_of_dimensions(self, d, informed):
+        X, y, gradients = data(0, 120, d)
+        estimator = model(40).fit(X, y, gradients=gradients if informed else None)
+        fresh, truth, _ = data(1, 500, d)
+        assert np.std(estimator.predict(fresh) - truth) < (0.5 if d == 50 and not informed else 0.1) * np.std(truth)
+        assert estimator.predict_gradient(fresh).shape == (500, d)
+
+    @given(seeds, st.floats(-1e6, 1e6), st.booleans())
+    @settings(suppress_health_check=SLOW, max_examples=8)
+    def test_constant_columns(self, seed, value, informed):
+        X, y, gradients = data(seed)
+        wide = np.column_stack([X[:, 0], np.full(60, value), X[:, 1]])
+        estimator = model().fit(wide, y, gradients=np.insert(gradients, 1, 0.0, axis=1) if informed else None)
+        assert np.std(estimator.predict(wide) - y) < 0.1
+        assert np.all(np.isfinite(estimator.predict_gradient(wide)))
+
+
+class TestRepeatedRows:
+    @given(seeds, st.booleans())
+    @settings(suppress_health_check=SLOW, max_examples=8)
+    def test_the_same_row_twice(self, seed, informed):
+        X, y, gradients = (np.repeat(part, 2, axis=0) for part in data(seed, 40))
+        estimator = model().fit(X, y, gradients=gradients if informed else None)
+        fresh, truth, _ = data(seed + 1, 200)
+        assert np.std(estimator.predict(fresh) - truth) < 0.2 * np.std(truth)
+
+    @given(seeds, st.booleans())
+    @settings(suppress_health_check=SLOW, max_examples=8)
+    def test_other_values_at_the_same_points_are_noise(self, seed, informed):
+        """Between them is the best that a function can do, and the deviation says how far they are apart."""
+        X, y, gradients = (np.repeat(part, 2, axis=0) for part in data(seed, 60))
+        y = y + np.tile([0.3, -0.3], 60)
+        estimator = model().fit(X, y, gradients=gradients if informed else None)
+        values, deviations = estimator.predict(X, return_std=True)
+        assert np.std(values - (y[::2] + y[1::2]).repeat(2) / 2) < 0.2
+        assert 0.2 < np.median(deviations) < 0.5
+
+
+class TestWeights:
+    @given(seeds, st.sampled_from([1e-150, 1e-12, 1e12, 1e150]))
+    @settings(suppress_health_check=SLOW, max_examples=8)
+    def test_of_extreme_size_that_are_all_alike(self, seed, size):
+        X, y, gradients = data(seed, noise=0.05)
+        plain = model().fit(X, y, gradients=gradients, sample_weight=np.ones(60))
+        estimator = model().fit(X, y, gradients=gradients, sample_weight=np.full(60, size))
+        assert_allclose(estimator.predict(X), plain.predict(X), atol=tolerance(plain, y) + 0.1)
+
+    def test_of_one_row_that_outweighs_all(self):
+        X, y, _ = data(0)
+        weights = np.ones(60)
+        weights[7] = 1e9
+        y[7] += 1
+        estimator = model(derivatives="given").fit(X, y, sample_weight=weights)
+        assert_allclose(estimator.predict(X[7:8]), y[7:8], atol=1e-3)
+        assert np.all(np.isfinite(estimator.predict(X)))
+
+    @pytest.mark.parametrize("weight", [1e-300, 1e6])
+    def test_extreme_weights_of_gradients(self, weight):
+        X, y, gradients = data(0)
+        estimator = model(gradient_weight=weight).fit(X, y, gradients=gradients)
+        assert np.std(estimator.predict(X) - y) < 0.05
+
+
+FAILURES = {
+    "weights": ({"gradient_weight": -1.0}, {}),
+    "alpha": ({"alpha": "small"}, {}),
+    "growth": ({"growth": 0.5}, {}),
+    "directions": ({}, {"directions": np.zeros((3, 3))}),
+    "gradients_at": ({}, {"gradients_at": np.zeros((3, 2))}),
+    "derivative_weight": ({}, {"derivative_weight": np.full(60, np.nan)}),
+    "hessians": ({"hessian_weight": 1.0}, {}),
+    "validation": ({}, {"validation": 2.0}),
+}
+
+
+@pytest.mark.parametrize(("parameters", "arguments"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_failed_fit_changes_nothing(parameters, arguments):
+    X, y, gradients = data(0)
+    estimator = model(20).fit(X, y, gradients=gradients)
+    before = {name: value for name, value in vars(estimator).items() if name not in parameters}
+    expected = estimator.predict(X)
+    with pytest.raises(ValueError, match="."):
+        estimator.set_params(**parameters).fit(2 * X, y, **{"gradients": gradients, **arguments})
+    after = {name: value for name, value in vars(estimator).items() if name not in parameters}
+    assert before.keys() == after.keys()
+    assert all(before[name] is after[name] for name in before)
+    assert_array_equal(estimator.predict(X), expected)

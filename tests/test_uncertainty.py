@@ -1,0 +1,192 @@
+"""How sure predictions are: nominal against empirical coverage, units, and where nothing can be said."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from nurf import RandomFeatureRegressor, SparseFeatureRegressor, problems
+
+NOISE = 0.05  # of the values, in their standard deviations
+SEEDS = range(3)
+
+
+def model(n_neurons=60, **parameters):
+    return RandomFeatureRegressor(n_neurons, **{"random_state": 0, **parameters})
+
+
+def shares(problem, seed, n=200, n_fresh=1000, **parameters):
+    """Return shares of fresh noisy values within 1.645 standard deviations and within intervals, and of gradients."""
+    rng = np.random.default_rng(seed)
+    jet, X = problem.jet(problem.sample(n, rng)), problem.sample(n_fresh, rng)
+    truth = problem.value(X)
+    noise = NOISE * np.std(truth)
+    y, fresh = jet.y + noise * rng.normal(size=n), truth + noise * rng.normal(size=n_fresh)
+    estimator = model(random_state=seed, **parameters).fit(jet.X, y, gradients=jet.gradients)
+    values, deviations = estimator.predict(X, return_std=True)
+    slopes, slope_deviations = estimator.predict_gradient(X, return_std=True)
+    found = [np.abs(fresh - values) < 1.645 * deviations]
+    for coverage in (0.5, 0.8, 0.9):
+        low, high = estimator.predict_interval(X, coverage).T
+        found.append((low <= fresh) & (fresh <= high))
+    found.append(np.abs(slopes - problem.gradient(X)) < 1.645 * slope_deviations)
+    return [np.mean(each) for each in found]
+
+
+def smooth(n=150, seed=0, noise=0.05):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, 2))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + noise * rng.normal(size=n)
+
+
+class TestCoverage:
+    @pytest.mark.parametrize("name", problems.names())
+    def test_is_what_was_asked_for(self, name):
+        """Mean over 3 training sets of 200 rows, with 1000 fresh values each.
+
+        The share that an interval holds varies from one training set to the next like a Beta(c (n + 1), (1 - c) (n +
+        1)) variable, with standard deviation ``sqrt(c (1 - c) / (n + 2))``, and by the binomial one of 1000 fresh
+        values; over 3 sets that makes 0.022, 0.018, 0.013 for 0.5, 0.8, 0.9. The tolerance is three of these and 0.03,
+        because neurons, width and alpha were chosen on the same rows.
+        """
+        found = np.mean([shares(problems.get(name), seed) for seed in SEEDS], axis=0)
+        nominal = np.array([0.9, 0.5, 0.8, 0.9])
+        spread = np.sqrt(nominal * (1 - nominal) * (1 / 202 + 1 / 1000) / len(SEEDS))
+        assert np.all(np.abs(found[:4] - nominal) < 3 * spread + 0.03), found
+
+    @pytest.mark.parametrize("name", ["gaussian_bump", "corner_peak", "borehole"])
+    def test_of_gradients_of_smooth_functions(self, name):
+        """There is no bias in the Bayesian reading, so that less than nine tenths are within 1.645 deviations."""
+        found = np.mean([shares(problems.get(name), seed)[4] for seed in SEEDS])
+        assert 0.5 < found < 0.99
+
+    def test_more_is_asked_for_more_is_held(self):
+        X, y = smooth()
+        estimator = model().fit(X, y)
+        intervals = [estimator.predict_interval(X, coverage) for coverage in (0.3, 0.6, 0.9, 0.99)]
+        for inner, outer in zip(intervals[:-1], intervals[1:], strict=True):
+            assert np.all(outer[:, 0] <= inner[:, 0])
+            assert np.all(inner[:, 1] <= outer[:, 1])
+
+    def test_is_that_of_all_data_sets_where_the_fit_is_linear_regression(self):
+        """One wide neuron and an affine tail: the textbook's deviation of a prediction."""
+        X, y = smooth(40, noise=0.3)
+        y = y - np.sin(2 * X[:, 0]) - X[:, 1] ** 2 + X @ [1.0, -2.0]
+        parameters = {"alpha": 1e6, "tail": "affine", "width": 1.6, "density": "uniform", "growth": None}
+        estimator = model(1, derivatives="given", **parameters).fit(X, y)
+        design, fresh = np.column_stack([np.ones(40), X]), np.column_stack([np.ones(3), [[0, 0], [1, 1], [3, -3]]])
+        coef, squares, *_ = np.linalg.lstsq(design, y, rcond=None)
+        spread = np.sum(fresh * np.linalg.solve(design.T @ design, fresh.T).T, axis=1)
+        values, deviations = estimator.predict(fresh[:, 1:], return_std=True)
+        assert_allclose(values, fresh @ coef, rtol=1e-4)
+        expected = np.sqrt(squares[0] / 37 * (1 + spread))
+        assert_allclose(
+            deviations, expected, rtol=0.02
+        )  # the noise is averaged over 40 rows, not 37 degrees of freedom
+        slopes = np.sqrt(squares[0] / 37 * np.diag(np.linalg.inv(design.T @ design))[1:])
+        assert_allclose(estimator.predict_gradient([[0.3, 0.1]], return_std=True)[1][0], slopes, rtol=0.02)
+
+
+class TestShape:
+    def test_grows_away_from_the_data(self):
+        X, y = smooth()
+        estimator = model().fit(X, y)
+        path = np.linspace(0, 3, 7)[:, None] * [1.0, 1.0]
+        deviations = estimator.predict(path, return_std=True)[1]
+        assert deviations[-1] > 3 * deviations[0]
+        assert np.all(np.diff(deviations[2:]) > 0)
+        slopes = estimator.predict_gradient(path, return_std=True)[1]
+        assert np.all(slopes[3] > slopes[0])
+        widths = np.diff(estimator.predict_interval(path, 0.8))[:, 0]
+        assert widths[-1] > 1.4 * widths[0]
+
+    def test_is_the_noise_inside_the_data(self):
+        X, y = smooth(400, noise=0.2)
+        deviations = model().fit(X, y).predict(X, return_std=True)[1]
+        assert 0.17 < np.median(deviations) < 0.25
+
+    def test_less_data_are_less_sure(self):
+        X, y = smooth(400, noise=0.2)
+        few, many = (model(alpha=1e-4, width=0.8).fit(X[:n], y[:n]) for n in (30, 400))
+        inside = np.linspace(-0.5, 0.5, 9)[:, None] * [1.0, -1.0]
+        slopes_few, slopes_many = (m.predict_gradient(inside, return_std=True)[1].mean() for m in (few, many))
+        assert slopes_few > 1.5 * slopes_many
+
+    def test_units(self):
+        X, y = smooth()
+        unit, factor = np.array([1e3, 1e-4]), 1e5
+        plain, other = model(alpha=1e-4).fit(X, y), model(alpha=1e-4).fit(7 + unit * X, factor * y - 3)
+        for method in ("predict", "predict_gradient"):
+            (a, da), (b, db) = getattr(plain, method)(X, True), getattr(other, method)(7 + unit * X, True)
+            per = unit if method == "predict_gradient" else 1.0
+            assert a.shape == da.shape
+            assert_allclose(db * per / factor, da, rtol=1e-5)
+            shift = 0 if method == "predict_gradient" else 3
+            assert_allclose((b + shift) * per / factor, a, rtol=1e-5, atol=1e-5)
+        assert_allclose((other.predict_interval(7 + unit * X) + 3) / factor, plain.predict_interval(X), atol=1e-5)
+
+    def test_several_outputs_have_noise_of_their_own(self):
+        X, y = smooth(300)
+        rng = np.random.default_rng(1)
+        both = np.column_stack([y, 1e4 * (y + 0.5 * rng.normal(size=300))])
+        estimator = model().fit(X, both)
+        values, deviations = estimator.predict(X[:50], return_std=True)
+        slopes, slope_deviations = estimator.predict_gradient(X[:50], return_std=True)
+        intervals = estimator.predict_interval(X[:50], 0.8)
+        assert values.shape == deviations.shape == (50, 2)
+        assert slopes.shape == slope_deviations.shape == (50, 2, 2)
+        assert intervals.shape == (50, 2, 2)
+        assert 0.04 < np.median(deviations[:, 0]) < 0.1
+        assert 0.4 < np.median(deviations[:, 1]) / 1e4 < 0.65
+        assert np.all(intervals[..., 0] < intervals[..., 1])
+        assert np.all((intervals[..., 0] < values) & (values < intervals[..., 1]))
+
+    def test_one_column_is_the_same_in_another_shape(self):
+        X, y = smooth()
+        flat, column = model(alpha=1e-4).fit(X, y), model(alpha=1e-4).fit(X, y[:, None])
+        assert column.predict_interval(X).shape == (150, 1, 2)
+        assert_allclose(column.predict_interval(X)[:, 0], flat.predict_interval(X), rtol=1e-7)
+        assert_allclose(column.predict(X, return_std=True)[1][:, 0], flat.predict(X, return_std=True)[1], rtol=1e-7)
+
+    def test_constant_values_are_certain(self):
+        X, _ = smooth()
+        estimator = model().fit(X, np.full(150, 3.0))
+        assert_allclose(estimator.predict(X, return_std=True)[1], 0, atol=1e-9)
+        assert_allclose(estimator.predict_interval(X), 3.0, atol=1e-9)
+
+    @pytest.mark.parametrize("activation", ["heaviside", "relu", "softplus"])
+    def test_of_other_activations(self, activation):
+        X, y = smooth(300, noise=0.1)
+        estimator = model(activation=activation).fit(X, y)
+        low, high = estimator.predict_interval(X, 0.8).T
+        assert 0.7 < np.mean((low < y) & (y < high)) < 0.99
+        assert np.all(estimator.predict(X, return_std=True)[1] > 0.05)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("coverage", [0, 1, -0.5, 1.5, np.nan, "most", None, [0.5]])
+    def test_of_coverages(self, coverage):
+        X, y = smooth(30)
+        estimator = model(20).fit(X, y)
+        with pytest.raises(ValueError, match="`coverage` must be a number between 0 and 1, got"):
+            estimator.predict_interval(X, coverage)
+
+    def test_of_more_than_the_samples_can_tell(self):
+        X, y = smooth(9)
+        estimator = model(20).fit(X, y)
+        assert estimator.predict_interval(X, 0.89).shape == (9, 2)
+        with pytest.raises(ValueError, match="`coverage` must be at most 0.9 with 9 samples .*, got 0.95"):
+            estimator.predict_interval(X, 0.95)
+
+    def test_of_trained_networks(self):
+        X, y = smooth(40)
+        estimator = SparseFeatureRegressor(alpha=0.05, random_state=0).fit(X, y)
+        for method in (estimator.predict, estimator.predict_gradient):
+            with pytest.raises(ValueError, match="known for sampled networks, not for trained ones"):
+                method(X, return_std=True)
+        with pytest.raises(ValueError, match="known for sampled networks, not for trained ones"):
+            estimator.predict_interval(X)
+
+    def test_of_slopes_of_steps(self):
+        X, y = smooth(40)
+        with pytest.raises(ValueError, match="take a smoother activation"):
+            model(20, activation="heaviside").fit(X, y).predict_gradient(X, return_std=True)
