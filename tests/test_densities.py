@@ -418,3 +418,13 @@ def test_wrong_parameters_are_named_with_what_came(value):
     for family, order in itertools.product((ActiveSubspace, Local, Nonlocal), (0, 3, "1", value)):
         with pytest.raises(ValueError, match=f"`order` must be 1 .gradients. or 2 .Hessians., got {order!r}"):
             family(order=order)
+
+
+def test_a_jitter_that_follows_the_width():
+    """Twice the width, unless there is one; without a width there is no law."""
+    jet, _ = make_jet(2)
+    assert Local(jitter=None).at_width(0.3) == Local(jitter=0.6)
+    assert Local(jitter=0.1).at_width(0.3) == Local(jitter=0.1)
+    assert Local().at_width(0.3) == Local(jitter=0.0)
+    with pytest.raises(ValueError, match="`jitter` must be a number >= 0: there is no width to take it from"):
+        Local(jitter=None).prepare(jet)

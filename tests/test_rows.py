@@ -495,11 +495,11 @@ class TestPrecise:
 
     def test_the_residual_is_not_hidden_by_the_rounding_of_the_energy(self):
         features = self.features()
-        planted = features.design(self.X) @ np.random.default_rng(0).normal(size=features.n_columns)
+        planted = features.design(self.X) @ np.random.default_rng(0).normal(size=(features.n_columns, 8))
         fitted, alphas = PreciseRidge(features, Jet(self.X, planted)), np.array([1e-16, 1e-18])
-        squares = [np.mean((features.design(self.X) @ c[:, 0] - planted) ** 2) for c in fitted.solve(alphas)]
-        assert squares[1] < 1e-17 * np.mean(planted**2)
-        assert_allclose(fitted.mean_square_residual(alphas)[:, 0], squares, rtol=0.05)
+        squares = [np.mean((features.design(self.X) @ c - planted) ** 2, axis=0) for c in fitted.solve(alphas)]
+        assert np.all(squares[1] < 1e-16 * np.mean(planted**2, axis=0))
+        assert_allclose(fitted.mean_square_residual(alphas), squares, rtol=0.05)
 
     @pytest.mark.parametrize("n_neurons", [5, 60])
     def test_many_rows_come_in_blocks(self, n_neurons, monkeypatch):

@@ -1,5 +1,7 @@
 """How sure predictions are: nominal against empirical coverage, units, and where nothing can be said."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -63,7 +65,7 @@ class TestCoverage:
         X, y = smooth()
         estimator = model().fit(X, y)
         intervals = [estimator.predict_interval(X, coverage) for coverage in (0.3, 0.6, 0.9, 0.99)]
-        for inner, outer in zip(intervals[:-1], intervals[1:], strict=True):
+        for inner, outer in pairwise(intervals):
             assert np.all(outer[:, 0] <= inner[:, 0])
             assert np.all(inner[:, 1] <= outer[:, 1])
 
@@ -174,7 +176,7 @@ class TestRefusals:
         X, y = smooth(9)
         estimator = model(20).fit(X, y)
         assert estimator.predict_interval(X, 0.89).shape == (9, 2)
-        with pytest.raises(ValueError, match="`coverage` must be at most 0.9 with 9 samples .*, got 0.95"):
+        with pytest.raises(ValueError, match=r"`coverage` must be at most 0.9 with 9 samples .*, got 0.95"):
             estimator.predict_interval(X, 0.95)
 
     def test_of_trained_networks(self):

@@ -22,7 +22,7 @@ class ActiveSubspace(DerivativeDensity):
     """
 
     def _prepare(self, jet: Jet, domain: Domain) -> Law:
-        directions = self._directions(jet) * np.sqrt(jet.row_weights)[:, None, None]
+        directions = self._directions(jet) * np.sqrt(jet.slope_weights)[:, None, None]
         scales, axes = principal_axes(directions.reshape(-1, jet.n_features))
         return ActiveSubspaceLaw(domain, scales, axes)
 

@@ -78,6 +78,8 @@ class DerivativeDensity(Density):
     def _directions(self, jet: Jet) -> Array:
         """Return ``jet.directions`` divided by its largest entry; laws do not depend on the scale of ``f``."""
         directions = jet.directions(self.order)
+        if jet.derivative_weights is not None:
+            directions = np.where(jet.derivative_weights[:, None, None] > 0, directions, 0.0)
         largest = np.abs(directions).max()
         if largest == 0:
             (kind,) = self.needs

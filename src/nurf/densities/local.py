@@ -45,7 +45,7 @@ class Local(DerivativeDensity):
             raise ValueError("`jitter` must be a number >= 0: there is no width to take it from")
         directions = self._directions(jet)
         _, axes = principal_axes(directions.reshape(-1, jet.n_features))
-        masses = jet.row_weights * np.sqrt(np.sum(directions**2, axis=(1, 2)))
+        masses = jet.slope_weights * np.sqrt(np.sum(directions**2, axis=(1, 2)))
         return LocalLaw(jet.X, masses, axes, self.jitter, directions @ axes.T)
 
 

@@ -49,10 +49,10 @@ class Nonlocal(DerivativeDensity):
             raise ValueError("`bandwidth` must be a number > 0: there is no width to take it from")
         directions = self._directions(jet)
         _, axes = principal_axes(directions.reshape(-1, jet.n_features))
-        energies = jet.row_weights * np.sum(directions**2, axis=(1, 2))
+        energies = jet.slope_weights * np.sum(directions**2, axis=(1, 2))
         traces = neighbourhood_totals(jet.X, energies, self.bandwidth)
-        rows = directions @ axes.T * np.sqrt(jet.row_weights)[:, None, None]
-        return NonlocalLaw(jet.X, jet.row_weights * np.sqrt(traces), axes, self.bandwidth, rows)
+        rows = directions @ axes.T * np.sqrt(jet.slope_weights)[:, None, None]
+        return NonlocalLaw(jet.X, jet.slope_weights * np.sqrt(traces), axes, self.bandwidth, rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -66,15 +66,15 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
 
         A warning points to the caller of ``fit``, ``depth`` frames up.
         """
-        order = self._order(jet, activation)
         if isinstance(self.density, Density):
             return self.density
         if isinstance(self.density, str) and self.density in DENSITIES:
-            return DENSITIES[self.density](order)
+            return DENSITIES[self.density](min(activation.order, 2))
         if self.density != "auto":
             raise ValueError(
                 f"`density` must be a Density, 'auto' or one of {', '.join(DENSITIES)}, got {self.density!r}"
             )
+        order = self._order(jet, activation)
         density = Nonlocal(order)
         if not density.needs <= jet.known:
             return Uniform()
@@ -246,6 +246,8 @@ def _assembled(
     for name, value in {"gradients_at": gradients_at, "directions": directions}.items():
         if value is not None and gradients is None:
             raise ValueError(f"`{name}` needs `gradients`, got none")
+    if derivative_weight is not None and gradients is None and hessians is None:
+        raise ValueError("`derivative_weight` needs `gradients` or `hessians`, got none")
     if gradients_at is None and directions is None:
         return Jet(X, y, gradients, hessians, weights, derivative_weight)
     values = Jet(X, y, None, hessians, weights)
@@ -266,8 +268,13 @@ def _assembled(
 def _canonical_order(jet: Jet) -> Index:
     """Return the order of the rows by all that is known of them, so that a permutation of the data changes nothing."""
     known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians, jet.weights, jet.derivative_weights)
-    keys = np.column_stack([part.reshape(len(jet), -1) for part in known if part is not None])
-    return np.lexsort(keys.T[::-1]).astype(np.int64)
+    columns = [part.reshape(len(jet), -1) for part in known if part is not None]
+    for keys in (np.hstack(columns[:2]), np.hstack(columns)):  # the rest only decides between equal points and values
+        order = np.lexsort(keys.T[::-1])
+        before, after = keys[order[:-1]], keys[order[1:]]
+        if not np.any(np.all((before == after) | (np.isnan(before) & np.isnan(after)), axis=1)):
+            break
+    return order.astype(np.int64)
 
 
 def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet | None]:

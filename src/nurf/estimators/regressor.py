@@ -201,9 +201,9 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         free = self.derivatives == self.density == self.gradient_weight == "auto" and not self.hessian_weight
         smooth = isinstance(fit.network.activation, SmoothActivation)
         shows = any(np.any(jet.directions(order)) for order in (1, 2) if jet.derivatives(order) is not None)
-        if not (free and smooth and shows and fit.loss.gradients == 0):
+        if not (free and smooth and shows):
             return False
-        return not _derivatives_guide(fit) or _contradicted(jet)
+        return (fit.loss.gradients == 0 and not _derivatives_guide(fit)) or _contradicted(jet)
 
     def _activations(self) -> tuple[Activation, ...]:
         """Return the activation with all widths that may be chosen, the largest first."""
@@ -345,6 +345,6 @@ def _known_share(jet: Jet, order: int) -> float:
 
 
 def _pilot_counts(n_neurons: int, activation: Activation) -> list[int]:
-    """Return the sizes of small networks on which choices are made for one of ``n_neurons``: one where none can grow."""
+    """Return the sizes of small networks on which choices are made for a large one: one size where none can grow."""
     grows = activation.n_derivatives >= min(activation.order, 2)
     return sorted({max(1, n_neurons // 9), max(1, n_neurons // 3)})[0 if grows else -1 :]

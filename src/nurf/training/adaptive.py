@@ -139,8 +139,8 @@ def fit_searched(
         ).history
         chosen = [stage.setting for stage in searched if stage.setting]
         plan = [candidates.only(setting) for setting in (*chosen, chosen[-1])][: len(counts)]
-    for density in candidates.densities:
-        for kind in density.needs:
+    if len(counts) > 1:  # a residual has the derivatives that the network has
+        for kind in {kind for density in candidates.densities for kind in density.needs}:
             candidates.activations[0].require(DERIVATIVES[kind])
     candidates.losses[-1].require(jet)
     degree = candidates.activations[0].order - 1 if degree is None else degree
@@ -259,13 +259,24 @@ def _grown(problem: _Problem, last: _Step | None, setting: Setting, size: int, r
     source, refused = (problem.guide, None) if last is None else _source(problem, last.fit, density)
     if problem.estimate and not density.needs <= source.known:
         density = Uniform()
-    planes = density.prepare(source, problem.domain).sample(fresh, rng)
+    blind = fresh // 2 if problem.estimate and last is None and _blind(source, density) else 0
+    planes = density.prepare(source, problem.domain).sample(fresh - blind, rng)
+    if blind:
+        planes += Uniform().prepare(source, problem.domain).sample(blind, rng)
     features = Features(planes, setting.activation.spread(fresh, problem.spread, rng), problem.degree)
     features = last.features + features if last else features
     equations = _Equations(features, problem.jet, last.equations if last else None)
     ridge = equations.ridge(setting.loss)
     fit = fit_factored(ridge, features, problem.jet, alphas=problem.alphas, rule=problem.rule)
     return _Step(setting, features, equations, fit, rng, refused)
+
+
+def _blind(jet: Jet, density: Density) -> bool:
+    """Tell whether what is known of derivatives leaves out whole directions: no estimate would ever find these."""
+    return any(
+        np.linalg.matrix_rank(jet.directions(DERIVATIVES[kind]).reshape(-1, jet.n_features)) < jet.n_features
+        for kind in density.needs
+    )
 
 
 def _sampled_rows(jet: Jet, n: int) -> Index:
