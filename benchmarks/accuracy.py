@@ -1,6 +1,6 @@
 """Measure the default estimator on the paper's problems: only the number of neurons is given.
 
-    OMP_NUM_THREADS=1 python benchmarks/accuracy.py [--seeds 5] [--derivatives given estimate] [--noise 0]
+    OMP_NUM_THREADS=1 python benchmarks/accuracy.py [--seeds 5] [--derivatives given estimate] [--cases 0 3]
 
 Relative L2 error on 10,000 fresh points, median over the seeds, with what the fits chose and the seconds that they took
 (of one core, where the variable is set), beside the best of the other tools on the same problem and number of samples

@@ -13,6 +13,7 @@ from nurf.solvers.ridge import EPS, Ridge
 from nurf.solvers.rows import row_count, rows_per_sample, weight_of_a_row
 
 TOLERANCE = 0.05
+MANY_NEURONS = 1000  # from which on fewer samples leave, so that leaving them costs no more than the fit
 
 
 class Rule(ABC):
@@ -72,8 +73,9 @@ class LeaveOneOut(Rule):
     Parameters
     ----------
     max_rows : int, default 4096
-        Where the samples have more rows in all, a part of them leaves in turn: those that ``spread_out`` picks, which
-        do not miss the few samples where the function varies most.
+        Where the samples have more rows in all (with more than 1000 neurons, in proportion fewer), a part of them
+        leaves in turn: those that ``spread_out`` picks, which do not miss the few samples where the function varies
+        most.
     """
 
     max_rows: int = 4096
@@ -82,7 +84,8 @@ class LeaveOneOut(Rule):
         """Return the root mean square, outputs added up."""
         counts = np.where(jet.valued, jet.row_weights, 0.0)
         unit = weight_of_a_row(counts)
-        index, multiples = spread_out(jet, counts, max(1, self.max_rows // rows_per_sample(jet, ridge.loss)))
+        rows = self.max_rows * MANY_NEURONS // max(features.n_neurons, MANY_NEURONS)
+        index, multiples = spread_out(jet, counts, max(1, rows // rows_per_sample(jet, ridge.loss)))
         shares = np.minimum(counts[index], unit) / counts[index]
         left = ridge.left_out(features, jet, alphas, index, shares)[:, 0]
         return np.asarray(np.sqrt(multiples @ np.sum(left**2, axis=2) / counts.sum()))
