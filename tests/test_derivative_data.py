@@ -118,9 +118,7 @@ class TestGradientWeight:
         )
         scaled = scaling(Jet(X, y, gradients, hessians))
         parts = (scaled.y, np.sqrt(0.2) * scaled.gradients.ravel(), 0.1 * scaled.hessians.ravel())
-        weights = (
-            np.concatenate([network.coef, network.tail_coef]) if hasattr(network, "tail_coef") else network.weights
-        )
+        weights = network.weights
         residual = np.concatenate(parts) - rows @ weights
         stationary = rows.T @ residual
         assert_allclose(stationary[20], 0, atol=1e-9)  # the constant is not penalised

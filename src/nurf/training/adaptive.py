@@ -120,7 +120,6 @@ def fit_searched(
         these; the fit then takes all.
     """
     counts = _checked(counts)
-    plan = [candidates] * len(counts)
     searched: tuple[Stage, ...] = ()
     if len(jet) > max_rows and candidates.has_choice:
         some = _spaced(np.arange(len(jet)), max_rows // 4)
@@ -137,8 +136,6 @@ def fit_searched(
             estimate=estimate,
             guide=guide[some] if guide else None,
         ).history
-        chosen = [stage.setting for stage in searched if stage.setting]
-        plan = [candidates.only(setting) for setting in (*chosen, chosen[-1])][: len(counts)]
     if len(counts) > 1:  # a residual has the derivatives that the network has
         for kind in {kind for density in candidates.densities for kind in density.needs}:
             candidates.activations[0].require(DERIVATIVES[kind])
@@ -151,7 +148,7 @@ def fit_searched(
     best: Fit | None = None
     history: list[Stage] = []
     idle = 0
-    for size, choices in zip(counts, plan, strict=True):
+    for size, choices in zip(counts, _plan(candidates, searched, len(counts)), strict=True):
         start = time.perf_counter()
         last, trials = _next(problem, last, choices, size, rng, final=size == counts[-1])
         rng.bit_generator.state = last.rng.bit_generator.state
@@ -169,6 +166,12 @@ def fit_searched(
             break
     assert best is not None
     return replace(best, history=tuple(history))
+
+
+def _plan(candidates: Candidates, searched: tuple[Stage, ...], n_stages: int) -> list[Candidates]:
+    """Return what each stage may choose: what was chosen on fewer rows, the last of it again; or everything."""
+    chosen = [candidates.only(stage.setting) for stage in searched if stage.setting]
+    return (chosen + chosen[-1:] * n_stages or [candidates] * n_stages)[:n_stages]
 
 
 @dataclass(frozen=True, eq=False)
