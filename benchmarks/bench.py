@@ -14,7 +14,7 @@ from nurf import RandomFeatureRegressor, problems
 from nurf.activations import Sigmoid
 from nurf.densities import Local, Nonlocal, Uniform
 from nurf.jets import Jet
-from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, LossWeights, Validation
+from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss, Validation
 from nurf.training import ALPHAS, fit_adaptive, fit_random, stage_counts
 
 K, N = 5000, 1000
@@ -75,7 +75,7 @@ def gradients_in_the_loss():
                         jet, Uniform(), Sigmoid(0.1), N, np.random.default_rng(0), alphas=ALPHAS, rule=rule, loss=loss
                     )
                 )
-                for loss in (LossWeights(), LossWeights(gradients=0.01))
+                for loss in (Loss(), Loss(gradients=0.01))
             )
             print(
                 f"gradients in the loss, d = {d:2d}, {type(rule).__name__}: {with_:.3f} s = {with_ / without:.2f} x "

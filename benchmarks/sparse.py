@@ -16,10 +16,10 @@ import time
 import numpy as np
 
 from nurf.activations import Sigmoid
-from nurf.experiments.authors import reference as authors_errors
-from nurf.experiments.cases import CASES
-from nurf.solvers.penalties import LogPenalty
-from nurf.training.sparse import fit_sparse
+from nurf.solvers.sparse._penalties import LogPenalty
+from nurf.training._sparse import fit_sparse
+from reproduction.authors import reference as authors_errors
+from reproduction.cases import CASES
 
 PATHS = {  # case: alpha_0 and gamma
     "gaussian_bump": (0.1, 10.0),

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from nurf.activations import Sigmoid
-from nurf.hyperplanes import Hyperplanes
-from nurf.network import Features
+from nurf.networks import Features, Hyperplanes
 
 WIDTH = 0.4
 
@@ -47,8 +46,8 @@ def sample(features, jet, k, loss):
     gradient along frames is the projection of the gradient onto their span.
     """
     d, y = jet.n_features, jet.y.reshape(len(jet), -1)
-    w = 1.0 if jet.weights is None else jet.weights[k]
-    v = w if jet.derivative_weights is None else jet.derivative_weights[k]
+    w = 1.0 if jet.sample_weight is None else jet.sample_weight[k]
+    v = w if jet.derivative_weight is None else jet.derivative_weight[k]
     value, gradient, hessian = functionals(features, jet.X[k])
     rows, targets = [], []
     if not np.isnan(y[k]).any():
@@ -81,7 +80,7 @@ def stacked(samples):
 
 
 def total_weight(jet):
-    weights = np.ones(len(jet)) if jet.weights is None else jet.weights
+    weights = np.ones(len(jet)) if jet.sample_weight is None else jet.sample_weight
     return weights[~np.isnan(jet.y.reshape(len(jet), -1)[:, 0])].sum()
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import stats
 
-from nurf.densities.profiles import MOLLIFIERS, psi
-from nurf.hyperplanes import Hyperplanes
+from nurf.densities._profiles import MOLLIFIERS, psi
 from nurf.jets import Jet
+from nurf.networks import Hyperplanes
 
 LEVEL = 1e-5  # a right law fails one statistical test in 100 000
 rng_of = np.random.default_rng
@@ -48,7 +48,7 @@ def exact_density(jet, planes, order, power, width, mollifier="logistic", rho=1.
     d, eta = jet.n_features, MOLLIFIERS[mollifier]
     width, k = width * eta.stretch(d, order), order - power
     profile = width ** -(d + k) * psi(eta, d, k, planes.signed_distance(jet.X) / width)
-    weights = jet.row_weights / jet.row_weights.sum() / rho
+    weights = jet.weights(0) / jet.weights(0).sum() / rho
     return np.einsum("k,kN,kNo->No", weights, size(profile), along(jet, planes.normals, power, size))
 
 

@@ -1,4 +1,4 @@
-"""Residual stages: what each stage samples from, that nothing is recomputed wrongly, and when a stage is refused."""
+"""Residual stages: what each stage samples from, that nothing is recomputed wrongly, and when a stage is fallback."""
 
 from dataclasses import dataclass, field
 
@@ -9,9 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nurf import Jet, RandomFeatureRegressor, problems
 from nurf.activations import Heaviside, Sigmoid, Softplus
 from nurf.densities import Local, Nonlocal, Uniform
-from nurf.densities.base import Density
-from nurf.network import Features
-from nurf.solvers import NormalEquations, Validation
+from nurf.densities._base import Density
+from nurf.networks import Features
+from nurf.solvers import Validation
+from nurf.solvers.ridge import NormalEquations
 from nurf.training import fit_adaptive, fit_outer, fit_random, stage_counts
 
 
@@ -35,7 +36,7 @@ def wave(n=300, noise=0.0, seed=0, weights=False):
     problem = problems.get("planar_wave")
     rng = np.random.default_rng(seed)
     jet = problem.jet(problem.sample(n, rng), noise=noise, rng=rng)
-    return Jet(jet.X, jet.y, jet.gradients, weights=rng.uniform(0.5, 3, n) if weights else None)
+    return Jet(jet.X, jet.y, jet.gradients, sample_weight=rng.uniform(0.5, 3, n) if weights else None)
 
 
 def relative(model, problem, n=2000):
@@ -66,8 +67,8 @@ class TestGrownEquations:
         law, rng = Uniform().prepare(jet), np.random.default_rng(1)
         old, new = (Features(law.sample(n, rng), Sigmoid(0.2)) for n in (5, 7))
         whole = NormalEquations.from_data(old + new, jet)
-        monkeypatch.setattr("nurf.network.BLOCK_ELEMENTS", 13 * 17)
-        monkeypatch.setattr("nurf.network.LEAST_ROWS", 1)
+        monkeypatch.setattr("nurf.networks._network.BLOCK_ELEMENTS", 13 * 17)
+        monkeypatch.setattr("nurf.networks._network.LEAST_ROWS", 1)
         grown = NormalEquations.from_data(old, jet).grown(old + new, jet)
         assert_allclose(grown.gram, whole.gram, rtol=1e-12, atol=1e-12)
 
@@ -87,7 +88,7 @@ class TestStages:
         jet = wave()
         plain = fit_random(jet, Nonlocal(), Sigmoid(0.1), 50, np.random.default_rng(3))
         staged = fit_adaptive(jet, Nonlocal(), Sigmoid(0.1), [50], np.random.default_rng(3))
-        assert_array_equal(staged.network.weights, plain.network.weights)
+        assert_array_equal(staged.network.coefficients, plain.network.coefficients)
         assert [stage.n_neurons for stage in staged.history] == [50]
 
     @pytest.mark.parametrize("counts", [[20, 45, 90], [60, 120, 400]])  # the last one has more neurons than rows
@@ -128,7 +129,7 @@ class TestStages:
             jet, Local(jitter=0.2), Sigmoid(0.1), [20, 40, 80], np.random.default_rng(0), rule=Validation(held)
         )
         assert [stage.n_neurons for stage in fit.history] == [20, 40, 80]
-        assert all(stage.seconds > 0 and stage.alpha > 0 and stage.refused is None for stage in fit.history)
+        assert all(stage.seconds > 0 and stage.alpha > 0 and stage.fallback is None for stage in fit.history)
         assert fit.error == min(stage.error for stage in fit.history)
         residuals = [jet.y - fit.network.value(jet.X), held.y - fit.network.value(held.X)]
         assert_allclose(fit.error, np.sqrt(np.mean(np.concatenate(residuals) ** 2)), rtol=1e-6)
@@ -141,7 +142,7 @@ class TestRefusal:
         fit = fit_adaptive(
             jet, spy, Sigmoid(0.01), [150, 200], np.random.default_rng(0), alphas=np.array([1e-12]), patience=9
         )
-        reason = fit.history[1].refused
+        reason = fit.history[1].fallback
         assert reason is not None
         assert "gradients of the residual are" in reason
         assert float(reason.split(" are ")[1].split(" times")[0]) > 1
@@ -149,7 +150,7 @@ class TestRefusal:
 
     def test_nothing_is_refused_when_regularised(self):
         fit = fit_adaptive(wave(noise=0.05), Local(jitter=0.1), Sigmoid(0.1), [50, 100], np.random.default_rng(0))
-        assert [stage.refused for stage in fit.history] == [None, None]
+        assert [stage.fallback for stage in fit.history] == [None, None]
 
 
 class TestStopping:

@@ -12,9 +12,9 @@ from scipy.special import gamma
 
 from cases import DENSITIES
 from nurf.densities import ActiveSubspace, Local, Nonlocal, Uniform
-from nurf.densities.nonlocal_ import neighbourhood_totals, neighbourhood_weights
-from nurf.hyperplanes import Ball, Box, Hyperplanes
+from nurf.densities._nonlocal import neighbourhood_totals, neighbourhood_weights
 from nurf.jets import Jet
+from nurf.networks import Ball, Box, Hyperplanes
 
 LEVEL = 1e-5  # a right law fails one statistical test in 100 000
 DERIVATIVE = [density for density in DENSITIES if density.needs]
@@ -361,7 +361,7 @@ def test_a_weight_is_a_number_of_repetitions_in_any_unit(density, unit):
     repeated = jet[np.repeat(np.arange(7), repetitions)]
     for derivatives in (jet.gradients, jet.hessians):
         derivatives[1], derivatives[4] = 1e300, np.nan  # rows of weight zero do not count
-    assert_same_law(density, repeated, replace(jet, weights=repetitions * unit))
+    assert_same_law(density, repeated, replace(jet, sample_weight=repetitions * unit))
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e150])
@@ -403,9 +403,9 @@ def test_rows_of_weight_zero_make_no_law(density):
         derivatives[1:] = np.nan
     assert len(density.prepare(jet).sample(5, rng_of(0))) == 5
     with pytest.raises(ValueError, match=r"needs (gradients|hessians), got no derivatives"):
-        density.prepare(replace(jet, weights=np.minimum(np.arange(7.0), 1)))
+        density.prepare(replace(jet, sample_weight=np.minimum(np.arange(7.0), 1)))
     with pytest.raises(ValueError, match="weight"):
-        density.prepare(replace(jet, weights=np.zeros(7)))
+        density.prepare(replace(jet, sample_weight=np.zeros(7)))
 
 
 @pytest.mark.parametrize("value", [-0.1, np.nan, np.inf])

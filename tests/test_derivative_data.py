@@ -118,7 +118,7 @@ class TestGradientWeight:
         )
         scaled = scaling(Jet(X, y, gradients, hessians))
         parts = (scaled.y, np.sqrt(0.2) * scaled.gradients.ravel(), 0.1 * scaled.hessians.ravel())
-        weights = network.weights
+        weights = network.coefficients
         residual = np.concatenate(parts) - rows @ weights
         stationary = rows.T @ residual
         assert_allclose(stationary[20], 0, atol=1e-9)  # the constant is not penalised

@@ -31,7 +31,9 @@ def several(jet):
     y, g, H = jet.y, jet.gradients, jet.hessians
     squares = 4 * y[:, None] * g
     bends = 4 * (g[:, :, None] * g[:, None, :] + y[:, None, None] * H)
-    return Jet(jet.X, np.column_stack([y, 2 * y**2]), np.stack([g, squares], 1), np.stack([H, bends], 1), jet.weights)
+    return Jet(
+        jet.X, np.column_stack([y, 2 * y**2]), np.stack([g, squares], 1), np.stack([H, bends], 1), jet.sample_weight
+    )
 
 
 def automatic(n_neurons=60, **parameters):
@@ -876,12 +878,12 @@ def bad_data():
         "negative derivative_weight": (
             {},
             {"gradients": g, "derivative_weight": spoilt(np.ones(300), -1)},
-            r"`derivative_weights?` must be 300 numbers >= 0, got -1",
+            r"`derivative_weight?` must be 300 numbers >= 0, got -1",
         ),
         "derivative_weight of fewer rows": (
             {},
             {"gradients": g, "derivative_weight": np.ones(299)},
-            r"`derivative_weights?` must be 300 numbers >= 0, got shape \(299,\)",
+            r"`derivative_weight?` must be 300 numbers >= 0, got shape \(299,\)",
         ),
         "weight without gradients": ({"gradient_weight": 0.1}, {}, "needs gradients, got none"),
         "weight without hessians": ({"hessian_weight": 0.1}, {"gradients": g}, "needs hessians, got none"),
@@ -912,7 +914,7 @@ class TestErrors:
             model(**parameters).fit(**{"X": jet.X, "y": jet.y, **data})
 
     def test_of_a_selection_that_is_not_used(self):
-        """A name that nobody knows is refused also where validation rows take its place."""
+        """A name that nobody knows is fallback also where validation rows take its place."""
         with pytest.raises(ValueError, match="`selection` must be"):
             fit(model(selection="cv"), draw(), validation=0.3)
 

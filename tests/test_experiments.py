@@ -12,21 +12,21 @@ import pytest
 
 from nurf import experiments
 from nurf.densities import Uniform
-from nurf.experiments import authors, comparison, plan, runner
-from nurf.experiments.cases import CASES, Case
-from nurf.experiments.claims import CLAIMS, WAVE
-from nurf.experiments.evidence import Evidence, MissingError
-from nurf.experiments.figures import FIGURES
-from nurf.experiments.files import write_text, write_with
-from nurf.experiments.findings import Comparison
-from nurf.experiments.fits import Draws, Sampling, Training
-from nurf.experiments.plan import Scope
-from nurf.experiments.reasons import REASONS, Reason
-from nurf.experiments.results import Neurons, Row, Table, read_table
-from nurf.experiments.runner import run_units
-from nurf.experiments.seeds import generator, seed
-from nurf.experiments.store import CorruptError, Store, Unit
-from nurf.hyperplanes import Hyperplanes
+from nurf.networks import Hyperplanes
+from reproduction import authors, comparison, plan, runner
+from reproduction.cases import CASES, Case
+from reproduction.claims import CLAIMS, WAVE
+from reproduction.evidence import Evidence, MissingError
+from reproduction.figures import FIGURES
+from reproduction.files import write_text, write_with
+from reproduction.findings import Comparison
+from reproduction.fits import Draws, Sampling, Training
+from reproduction.plan import Scope
+from reproduction.reasons import REASONS, Reason
+from reproduction.results import Neurons, Row, Table, read_table
+from reproduction.runner import run_units
+from reproduction.seeds import generator, seed
+from reproduction.store import CorruptError, Store, Unit
 
 TINY = Case("tiny", "gaussian_bump", 1, 60, 12, 1 / 20, 1, grid=True, noise=0.02, unit=2.0)
 FLAT = Case("flat", "checkmark", 2, 49, 12, 1 / 10, 1, grid=True, noise=0.02)
@@ -104,7 +104,7 @@ def test_kinds_of_experiments_with_the_same_fields_differ():
 
 
 def test_the_digest_is_the_same_in_another_process():
-    program = f"from nurf.experiments.fits import *; print({SAMPLING!r}.digest, {TRAINING!r}.digest)"
+    program = f"from reproduction.fits import *; print({SAMPLING!r}.digest, {TRAINING!r}.digest)"
     environment = {**os.environ, "PYTHONHASHSEED": "123"}
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     assert found.stdout.split() == [SAMPLING.digest, TRAINING.digest]
@@ -173,7 +173,7 @@ def test_trained_errors_are_those_of_the_kept_networks(done):
         squares = 0.0
         for jet in (train, held):
             t = (jet.X @ network.normals.T + network.offsets) / TINY.width
-            values = (1 / (1 + np.exp(-t))) @ network.coef + network.weights[-1]
+            values = (1 / (1 + np.exp(-t))) @ network.coef + network.coefficients[-1]
             squares += np.sum((values - jet.y) ** 2)
         assert row.error == pytest.approx(np.sqrt(squares / (np.sum(train.y**2) + np.sum(held.y**2))), rel=1e-6)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nurf.hyperplanes import Ball, Box, Hyperplanes
+from nurf.networks import Ball, Box, Hyperplanes
 
 
 def unit_normals(n, d, seed=0):

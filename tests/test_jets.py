@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from nurf._scaling import Scaling
 from nurf.jets import Jet
-from nurf.scaling import Scaling
 
 N, D = 12, 3
 KINDS = ["box", "ball", None]
@@ -145,15 +145,15 @@ def test_constant_values(n, constant):
 @kinds
 def test_weights_count_rows(kind):
     times = np.arange(N) % 4 + 1
-    jet = Quadratic((2,)).jet(weights=2.5 * times)  # only ratios matter
+    jet = Quadratic((2,)).jet(sample_weight=2.5 * times)  # only ratios matter
     repeated = jet[np.repeat(np.arange(N), times)]
     expected = Scaling.fit(Jet(repeated.X, repeated.y), kind)
     scaling = Scaling.fit(jet, kind)
     for name in ("x_center", "x_scale", "y_center", "y_scale"):
         assert_allclose(getattr(scaling, name), getattr(expected, name), rtol=1e-12)
-    assert_array_equal(scaling(jet).weights, jet.weights)
-    assert_array_equal(jet.row_weights, jet.weights)
-    assert_array_equal(Quadratic().jet().row_weights, np.ones(N))
+    assert_array_equal(scaling(jet).sample_weight, jet.sample_weight)
+    assert_array_equal(jet.weights(0), jet.sample_weight)
+    assert_array_equal(Quadratic().jet().weights(0), np.ones(N))
 
 
 @pytest.mark.parametrize(
@@ -161,15 +161,15 @@ def test_weights_count_rows(kind):
 )
 def test_rows_of_weight_zero_do_not_count(kind, x, y):
     jet = Quadratic().jet()
-    longer = Jet([*jet.X, [x] * D], [*jet.y, y], weights=[1.0] * N + [0.0])
+    longer = Jet([*jet.X, [x] * D], [*jet.y, y], sample_weight=[1.0] * N + [0.0])
     scaling, expected = Scaling.fit(longer, kind), Scaling.fit(jet, kind)
     for name in ("x_center", "x_scale", "y_center", "y_scale"):
         assert_allclose(getattr(scaling, name), getattr(expected, name), rtol=1e-12)
 
 
 def test_weights_that_are_all_zero_are_refused():
-    with pytest.raises(ValueError, match="weights"):
-        Scaling.fit(Quadratic().jet(weights=np.zeros(N)))
+    with pytest.raises(ValueError, match="sample_weight"):
+        Scaling.fit(Quadratic().jet(sample_weight=np.zeros(N)))
 
 
 def test_an_unknown_scaling_is_refused():
@@ -181,7 +181,7 @@ def test_an_unknown_scaling_is_refused():
 def test_directions(outputs):
     jet = Quadratic(outputs).jet()
     k = outputs[0] if outputs else 1
-    first, second = jet.directions(1), jet.directions(2)
+    first, second = jet.derivative_rows(1), jet.derivative_rows(2)
     gradients, hessians = jet.gradients.reshape(N, k, D), jet.hessians.reshape(N, k, D, D)
     assert first.shape == (N, k, D)
     assert second.shape == (N, k * D, D)
@@ -196,9 +196,9 @@ def test_entries_of_directions_that_are_not_known_are_zero():
     gradients[3, 1, 0] = hessians[4, 0, 2, 1] = np.nan
     unknown = Jet(jet.X, jet.y, gradients, hessians)
     for order, entry in ((1, (3, 1, 0)), (2, (4, 2, 1))):
-        expected = jet.directions(order).copy()
+        expected = jet.derivative_rows(order).copy()
         expected[entry] = 0.0
-        assert_array_equal(unknown.directions(order), expected)
+        assert_array_equal(unknown.derivative_rows(order), expected)
     assert np.isnan(unknown.gradients[3, 1, 0])  # the jet itself still says what is not known
 
 
@@ -211,32 +211,32 @@ def test_what_is_known():
 
 
 def test_lists_and_integers_become_doubles():
-    jet = Jet([[1], [2]], [3, 4], gradients=[[5], [6]], hessians=[[[7]], [[8]]], weights=[1, 2])
-    for name in ("X", "y", "gradients", "hessians", "weights"):
+    jet = Jet([[1], [2]], [3, 4], gradients=[[5], [6]], hessians=[[[7]], [[8]]], sample_weight=[1, 2])
+    for name in ("X", "y", "gradients", "hessians", "sample_weight"):
         assert getattr(jet, name).dtype == np.float64
     assert (len(jet), jet.n_samples, jet.n_features) == (2, 2, 1)
 
 
 @pytest.mark.parametrize("rows", [slice(2, 5), [3, 3, 0], np.arange(N) % 2 == 0], ids=["slice", "list", "mask"])
 def test_indexing(rows):
-    jet = Quadratic((2,)).jet(weights=np.arange(N))
+    jet = Quadratic((2,)).jet(sample_weight=np.arange(N))
     frames = np.broadcast_to(np.eye(D)[:2], (N, 2, D))
-    jet = Jet(jet.X, jet.y, jet.gradients, jet.hessians, jet.weights, 2.0 * np.arange(N), frames)
-    for name in ("X", "y", "gradients", "hessians", "weights", "derivative_weights", "frames"):
+    jet = Jet(jet.X, jet.y, jet.gradients, jet.hessians, jet.sample_weight, 2.0 * np.arange(N), frames)
+    for name in ("X", "y", "gradients", "hessians", "sample_weight", "derivative_weight", "frames"):
         assert_array_equal(getattr(jet[rows], name), getattr(jet, name)[rows])
     bare = Jet(jet.X, jet.y)[rows]
-    assert (bare.gradients, bare.hessians, bare.weights) == (None, None, None)
+    assert (bare.gradients, bare.hessians, bare.sample_weight) == (None, None, None)
 
 
 def test_subtraction():
-    jet = Quadratic((2,)).jet(weights=np.arange(N))
+    jet = Quadratic((2,)).jet(sample_weight=np.arange(N))
     third = Jet(jet.X, jet.y / 3, jet.gradients / 3)
     residual = jet - third
     assert_allclose(residual.y, jet.y * 2 / 3)
     assert_allclose(residual.gradients, jet.gradients * 2 / 3)
     assert residual.hessians is None
     assert_array_equal(residual.X, jet.X)
-    assert_array_equal(residual.weights, jet.weights)
+    assert_array_equal(residual.sample_weight, jet.sample_weight)
     unknown = Jet(jet.X, jet.y, jet.gradients * np.nan)
     assert (jet - unknown).known == set()
 
@@ -269,14 +269,14 @@ class TestAlong:
         assert along.frames.shape == (N, min(m, D), D)
 
     def test_one_direction_needs_no_axis(self):
-        jet, V = Quadratic((2,)).jet(weights=np.arange(N)), directions(1)
+        jet, V = Quadratic((2,)).jet(sample_weight=np.arange(N)), directions(1)
         slopes = np.einsum("nmd,nkd->nkm", V, jet.gradients)
         flat, full = (
-            Jet.along(jet.X, jet.y, V[:, 0], slopes[..., 0], jet.weights),
-            Jet.along(jet.X, jet.y, V, slopes, jet.weights),
+            Jet.along(jet.X, jet.y, V[:, 0], slopes[..., 0], jet.sample_weight),
+            Jet.along(jet.X, jet.y, V, slopes, jet.sample_weight),
         )
         assert_array_equal(flat.gradients, full.gradients)
-        assert_array_equal(flat.weights, jet.weights)
+        assert_array_equal(flat.sample_weight, jet.sample_weight)
 
     def test_directions_that_depend_on_each_other_or_vanish(self):
         jet, V = Quadratic().jet(), directions(3)
@@ -338,17 +338,17 @@ class TestAlong:
 
 class TestFilled:
     def test_only_what_is_not_known(self):
-        jet, other = Quadratic((2,)).jet(weights=np.arange(N)), Quadratic((2,)).jet()
+        jet, other = Quadratic((2,)).jet(sample_weight=np.arange(N)), Quadratic((2,)).jet()
         gradients = jet.gradients.copy()
         gradients[3, :, 1] = np.nan
         guess = Jet(other.X, 0 * other.y, other.gradients + 7, other.hessians + 7)
-        filled = Jet(jet.X, jet.y, gradients, weights=jet.weights).filled(guess)
+        filled = Jet(jet.X, jet.y, gradients, sample_weight=jet.sample_weight).filled(guess)
         expected = jet.gradients.copy()
         expected[3, :, 1] += 7
         assert_array_equal(filled.gradients, expected)
         assert_array_equal(filled.hessians, guess.hessians)
         assert_array_equal(filled.y, jet.y)
-        assert_array_equal(filled.weights, jet.weights)
+        assert_array_equal(filled.sample_weight, jet.sample_weight)
         assert_array_equal(jet.filled(Jet(jet.X, jet.y)).hessians, jet.hessians)
 
     @outputs
@@ -373,17 +373,17 @@ class TestJoined:
         for name in ("gradients", "hessians"):
             assert np.all(np.isnan(getattr(both, name)[:N]))
             assert_array_equal(getattr(both, name)[N:], getattr(jet, name))
-        assert (both.weights, both.derivative_weights, both.frames) == (None, None, None)
+        assert (both.sample_weight, both.derivative_weight, both.frames) == (None, None, None)
 
     def test_weights(self):
         X, y, w, v = np.ones((2, 1)), np.ones(2), np.array([2.0, 3.0]), np.array([5.0, 6.0])
-        bare, heavy = Jet(X, y), Jet(X, y, weights=w)
-        both = Jet(X, y, weights=w, derivative_weights=v)
-        assert_array_equal((bare + heavy).weights, [1, 1, 2, 3])
-        assert (bare + heavy).derivative_weights is None
-        assert_array_equal((heavy + both).derivative_weights, [2, 3, 5, 6])
-        assert_array_equal((both + bare).derivative_weights, [5, 6, 1, 1])
-        assert_array_equal((both + bare).weights, [2, 3, 1, 1])
+        bare, heavy = Jet(X, y), Jet(X, y, sample_weight=w)
+        both = Jet(X, y, sample_weight=w, derivative_weight=v)
+        assert_array_equal((bare + heavy).sample_weight, [1, 1, 2, 3])
+        assert (bare + heavy).derivative_weight is None
+        assert_array_equal((heavy + both).derivative_weight, [2, 3, 5, 6])
+        assert_array_equal((both + bare).derivative_weight, [5, 6, 1, 1])
+        assert_array_equal((both + bare).sample_weight, [2, 3, 1, 1])
 
     @outputs
     @pytest.mark.parametrize("m", [1, 3])
@@ -400,7 +400,7 @@ class TestJoined:
                     P = {id(along): onto(V[k]), id(full): np.diag([1, k != 2, 1]), id(none): np.zeros((D, D))}[id(part)]
                     frame = joined.frames[i * N + k]
                     assert_allclose(frame.T @ frame, P, atol=1e-9)
-                    found = joined.directions(1)[i * N + k].reshape(jet.gradients[k].shape)
+                    found = joined.derivative_rows(1)[i * N + k].reshape(jet.gradients[k].shape)
                     assert_allclose(found, jet.gradients[k] @ P, rtol=1e-8, atol=1e-8)
 
     def test_of_other_inputs_or_outputs_are_refused(self):
@@ -414,13 +414,13 @@ class TestUnknownValues:
     def jet(self):
         y = np.arange(6.0)
         y[2:4] = np.nan
-        return Jet(np.arange(12.0).reshape(6, 2), y, np.ones((6, 2)), weights=np.arange(1.0, 7.0))
+        return Jet(np.arange(12.0).reshape(6, 2), y, np.ones((6, 2)), sample_weight=np.arange(1.0, 7.0))
 
     def test_where(self):
         jet = self.jet()
-        assert_array_equal(jet.valued, [True, True, False, False, True, True])
+        assert_array_equal(jet.has_value, [True, True, False, False, True, True])
         assert_array_equal(jet.with_values().y, [0, 1, 4, 5])
-        assert_array_equal(jet.with_values().weights, [1, 2, 5, 6])
+        assert_array_equal(jet.with_values().sample_weight, [1, 2, 5, 6])
         assert np.isnan((jet - Jet(jet.X, np.ones(6))).y[2])
 
     def test_scaling_ignores_them(self):
@@ -464,8 +464,8 @@ GOOD = {"X": np.ones((6, 2)), "y": np.ones(6)}
         ({"y": 1.0}, ["`y`", "(n,) or (n, k)", "()"]),
         ({"y": with_entry(6, np.inf)}, ["`y`", "finite, or NaN", "inf", "(5,)"]),
         ({"y": with_entry((6, 2), np.nan)}, ["`y`", "all outputs of a row or for none", "[ 1. nan]", "row 5"]),
-        ({"derivative_weights": np.ones(5)}, ["`derivative_weights`", "6 numbers >= 0", "(5,)"]),
-        ({"derivative_weights": with_entry(6, -1.0)}, ["`derivative_weights`", "6 numbers >= 0", "-1"]),
+        ({"derivative_weight": np.ones(5)}, ["`derivative_weight`", "6 numbers >= 0", "(5,)"]),
+        ({"derivative_weight": with_entry(6, -1.0)}, ["`derivative_weight`", "6 numbers >= 0", "-1"]),
         ({"frames": np.ones((6, 2))}, ["`frames`", "(n, r, d) with n = 6, d = 2", "(6, 2)"]),
         ({"frames": np.ones((6, 1, 3))}, ["`frames`", "(n, r, d) with n = 6, d = 2", "(6, 1, 3)"]),
         ({"frames": np.ones((6, 1, 2))}, ["`frames`", "orthonormal directions and zeros", "row 0", "Jet.along"]),
@@ -488,9 +488,9 @@ GOOD = {"X": np.ones((6, 2)), "y": np.ones(6)}
             {"y": np.ones((6, 3)), "hessians": np.ones((6, 2, 2))},
             ["`hessians`", "(n, k, d, d) = (6, 3, 2, 2)", "(6, 2, 2)"],
         ),
-        ({"weights": np.ones(5)}, ["`weights`", "6 numbers >= 0", "(5,)"]),
-        ({"weights": with_entry(6, -0.5)}, ["`weights`", "6 numbers >= 0", "-0.5"]),
-        ({"weights": with_entry(6, np.nan)}, ["`weights`", "finite", "nan", "(5,)"]),
+        ({"sample_weight": np.ones(5)}, ["`sample_weight`", "6 numbers >= 0", "(5,)"]),
+        ({"sample_weight": with_entry(6, -0.5)}, ["`sample_weight`", "6 numbers >= 0", "-0.5"]),
+        ({"sample_weight": with_entry(6, np.nan)}, ["`sample_weight`", "finite", "nan", "(5,)"]),
     ],
     ids=lambda value: "" if isinstance(value, dict) else " ".join(value),
 )

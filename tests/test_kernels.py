@@ -14,11 +14,10 @@ from sklearn.kernel_ridge import KernelRidge
 from nurf import problems
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, SmoothActivation, Softplus
 from nurf.densities import Nonlocal, Uniform
-from nurf.hyperplanes import Ball, Hyperplanes
 from nurf.jets import Jet
 from nurf.kernels import FiniteRankKernel, UniformKernel, rkhs_norm
-from nurf.network import Features, ShallowNetwork
-from nurf.solvers import factor
+from nurf.networks import Ball, Features, Hyperplanes, ShallowNetwork
+from nurf.solvers.ridge import factor
 from nurf.training import fit_random
 
 R = 1.3
@@ -413,7 +412,7 @@ class TestRkhsNorm:
         fit = fit_random(Jet(X, y), Uniform(), Sigmoid(), 20, np.random.default_rng(0))
         assert isinstance(rkhs_norm(fit), float)
         assert_allclose(rkhs_norm(fit), np.sqrt(20 * np.sum(fit.network.coef**2)), rtol=1e-14)
-        raised = fit.network.weights + np.eye(21)[20]
+        raised = fit.network.coefficients + np.eye(21)[20]
         assert rkhs_norm(fit) == rkhs_norm(fit.network) == rkhs_norm(ShallowNetwork(fit.network.features, raised))
 
     def test_the_norm_of_one_function_hardly_depends_on_the_number_of_neurons(self):

@@ -8,10 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from cases import ACTIVATIONS, SMOOTH_ACTIVATIONS
 from nurf._blocks import row_blocks
+from nurf._scaling import Scaling
 from nurf.activations import Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
-from nurf.hyperplanes import Hyperplanes
-from nurf.network import Features, ShallowNetwork
-from nurf.scaling import Scaling
+from nurf.networks import Features, Hyperplanes, ShallowNetwork
 
 N_NEURONS, D = 9, 3
 WIDTHS = np.linspace(0.2, 1.0, N_NEURONS)
@@ -41,15 +40,15 @@ def textbook(network, X, k):
     a, b, tail = network.hyperplanes.normals, network.hyperplanes.offsets, network.features.tail
     t = np.einsum("xi,ni->xn", X, a) + b
     sigma = network.activation.derivative(t, k)
-    n_outputs = int(np.prod(network.weights.shape[1:]))
-    c, p = np.split(network.weights.reshape(len(network.weights), n_outputs), [len(a)])
+    n_outputs = int(np.prod(network.coefficients.shape[1:]))
+    c, p = np.split(network.coefficients.reshape(len(network.coefficients), n_outputs), [len(a)])
     if k == 0:
         result = np.einsum("xn,no->xo", sigma, c) + np.einsum("xm,mo->xo", tail.values(X), p)
     elif k == 1:
         result = np.einsum("xn,no,ni->xoi", sigma, c, a) + tail.gradient(X, p)
     else:
         result = np.einsum("xn,no,ni,nj->xoij", sigma, c, a, a) + tail.hessian(X, p)
-    return result.reshape(len(X), *network.weights.shape[1:], *(X.shape[1],) * k)
+    return result.reshape(len(X), *network.coefficients.shape[1:], *(X.shape[1],) * k)
 
 
 def differences(f, X, h=0.02):
@@ -208,7 +207,7 @@ def test_a_derivative_that_does_not_exist_is_refused(activation, name, degree):
 @pytest.mark.parametrize("shape", [(N_NEURONS,), (N_NEURONS + 2,), (1, N_NEURONS + 1), (N_NEURONS + 1, 1, 1), ()])
 def test_weights_of_another_shape_are_refused(shape):
     features = random_network(Sigmoid(0.3)).features
-    with pytest.raises(ValueError, match=f"`weights` must have {N_NEURONS + 1} rows") as error:
+    with pytest.raises(ValueError, match=f"`coefficients` must have {N_NEURONS + 1} rows") as error:
         ShallowNetwork(features, np.ones(shape))
     assert str(shape) in str(error.value)
 

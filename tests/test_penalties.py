@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from nurf.solvers.penalties import L1, PENALTIES, LogPenalty, Squared
+from nurf.solvers.sparse._penalties import L1, PENALTIES, LogPenalty, Squared
 
 SPARSE = [L1(), LogPenalty(5.0), LogPenalty(10.0, theta=0.0), LogPenalty(1e-3), LogPenalty(50.0, theta=0.5)]
 ALL = [*SPARSE, Squared()]

@@ -15,10 +15,10 @@ from matplotlib.colors import to_rgb
 
 from nurf import plots
 from nurf.densities import Uniform
-from nurf.hyperplanes import Box, Hyperplanes
 from nurf.jets import Jet
-from nurf.plots.densities import kernel_density
-from nurf.plots.hyperplanes import clip
+from nurf.networks import Box, Hyperplanes
+from nurf.plots._densities import kernel_density
+from nurf.plots._hyperplanes import clip
 
 LAWS = (
     "uniform",

@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose
 
 from dense import functionals, make_features, normal_matrix, ridge, sample, total_weight
 from nurf.jets import Jet
-from nurf.network import ShallowNetwork
-from nurf.solvers import DualRidge, LossWeights, NormalEquations, Posterior, PreciseRidge, PrimalRidge
-from nurf.solvers.posterior import MOST_SAMPLES
+from nurf.networks import ShallowNetwork
+from nurf.solvers import Loss
+from nurf.solvers.ridge import DualRidge, NormalEquations, Posterior, PreciseRidge, PrimalRidge
+from nurf.solvers.ridge._posterior import MOST_SAMPLES
 from nurf.training import fit_outer
 
 D, N_SAMPLES, ALPHA = 2, 14, 1e-3
@@ -21,7 +22,7 @@ FORMS = {
 }
 forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 sizes = pytest.mark.parametrize("n_neurons", [6, 50])
-losses = pytest.mark.parametrize("loss", [LossWeights(), LossWeights(0.2), LossWeights(0.2, 0.03)], ids=repr)
+losses = pytest.mark.parametrize("loss", [Loss(), Loss(0.2), Loss(0.2, 0.03)], ids=repr)
 FRESH = np.random.default_rng(9).uniform(-1, 1, size=(7, D))
 
 
@@ -37,7 +38,7 @@ def make_jet(n=N_SAMPLES, outputs=(2,), weighted=True, seed=0):
     )
 
 
-def fitted(form, features, jet, loss=LossWeights(), alpha=ALPHA):  # noqa: B008
+def fitted(form, features, jet, loss=Loss(), alpha=ALPHA):  # noqa: B008
     problem = form(features, jet, loss)
     network = ShallowNetwork(features, problem.solve(np.array([alpha]))[0].reshape(-1, *jet.y.shape[1:]))
     return Posterior.of(problem, alpha, network, jet)
@@ -79,7 +80,7 @@ class TestCovariance:
         whole = posterior.value_std(FRESH), posterior.gradient_std(FRESH), posterior.interval(FRESH, 0.8)
         again = fitted(form, make_features(6, D, 1), make_jet())
         monkeypatch.setattr(
-            "nurf.solvers.posterior.row_blocks", lambda n, *_: [slice(i, min(i + 3, n)) for i in range(0, n, 3)]
+            "nurf.solvers.ridge._posterior.row_blocks", lambda n, *_: [slice(i, min(i + 3, n)) for i in range(0, n, 3)]
         )
         parts = again.value_std(FRESH), again.gradient_std(FRESH), again.interval(FRESH, 0.8)
         for a, b in zip(whole, parts, strict=True):
@@ -92,10 +93,10 @@ class TestNoise:
     def test_equals_the_dense_formula(self, form, n_neurons):
         """``sum w r^2 / (1 - h) / sum w`` with the leverages of the dense map from data to predictions."""
         features, jet = make_features(n_neurons, D, 0), make_jet()
-        samples = [sample(features, jet, k, LossWeights()) for k in range(len(jet))]
+        samples = [sample(features, jet, k, Loss()) for k in range(len(jet))]
         Z, y = (np.concatenate(parts) for parts in zip(*samples, strict=True))
         hat = Z @ np.linalg.inv(normal_matrix(samples, n_neurons, ALPHA, total_weight(jet))) @ Z.T
-        expected = np.sum((y - hat @ y) ** 2 / (1 - np.diag(hat))[:, None], axis=0) / jet.weights.sum()
+        expected = np.sum((y - hat @ y) ** 2 / (1 - np.diag(hat))[:, None], axis=0) / jet.sample_weight.sum()
         assert_allclose(fitted(form, features, jet).noise, np.sqrt(expected), rtol=1e-7)
 
     @pytest.mark.parametrize("level", [0.01, 0.5])
@@ -125,21 +126,23 @@ class TestWeights:
 
     def test_that_add_up_to_one_are_no_row_counts(self):
         jet = make_jet(weighted=False)
-        assert_allclose(self.std(replace(jet, weights=np.full(N_SAMPLES, 1 / N_SAMPLES))), self.std(jet), rtol=1e-9)
+        assert_allclose(
+            self.std(replace(jet, sample_weight=np.full(N_SAMPLES, 1 / N_SAMPLES))), self.std(jet), rtol=1e-9
+        )
 
     def test_of_two_are_rows_twice(self):
         """The covariance is that of the longer data; the noise is taken out of both."""
         jet = make_jet(weighted=False)
         twice = fitted(FORMS["primal"], make_features(6, D), jet[np.repeat(np.arange(N_SAMPLES), 2)])
-        heavy = fitted(FORMS["primal"], make_features(6, D), replace(jet, weights=np.full(N_SAMPLES, 2.0)))
+        heavy = fitted(FORMS["primal"], make_features(6, D), replace(jet, sample_weight=np.full(N_SAMPLES, 2.0)))
         a, b = (posterior.value_std(FRESH) / posterior.noise for posterior in (twice, heavy))
         assert_allclose(a, b, rtol=1e-9)
 
     def test_samples_without_value_or_weight_are_not_left_out(self):
         jet = make_jet()
-        y, weights = jet.y.copy(), jet.weights.copy()
+        y, weights = jet.y.copy(), jet.sample_weight.copy()
         y[3], weights[5] = np.nan, 0.0
-        posterior = fitted(FORMS["primal"], make_features(6, D), replace(jet, y=y, weights=weights), LossWeights(0.2))
+        posterior = fitted(FORMS["primal"], make_features(6, D), replace(jet, y=y, sample_weight=weights), Loss(0.2))
         assert len(posterior.samples) == N_SAMPLES - 2
         assert np.all(np.isfinite(posterior.value_std(FRESH)))
         assert np.all(np.isfinite(posterior.interval(FRESH, 0.8)))
@@ -208,7 +211,7 @@ class TestIntervals:
         """Nine samples can promise 0.9, though ``1 - 0.9`` is a little less than a tenth."""
         features, jet = make_features(3, D), make_jet(9)
         assert_allclose(fitted(FORMS["primal"], features, jet).interval(FRESH, 0.9), by_refits(
-            features, jet, LossWeights(), 0.9), rtol=1e-6)  # fmt: skip
+            features, jet, Loss(), 0.9), rtol=1e-6)  # fmt: skip
         with pytest.raises(ValueError, match=r"at most 0.9 with 9 samples that can be left out, got 0.91"):
             fitted(FORMS["primal"], features, jet).interval(FRESH, 0.91)
 

@@ -19,7 +19,7 @@ from scipy import stats
 
 from nurf import problems
 from nurf.jets import Jet
-from nurf.problems.huber import huber
+from nurf.problems._huber import huber
 
 EPS = np.finfo(float).eps
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import expit
 
-from nurf.densities.profiles import MOLLIFIERS, Mollifier, Profile, psi
+from nurf.densities._profiles import MOLLIFIERS, Mollifier, Profile, psi
 from quadrature import TRANSFORMS
 
 NAMES = list(MOLLIFIERS)

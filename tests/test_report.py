@@ -17,8 +17,8 @@ mpl.use("Agg")
 import pytest
 from matplotlib.figure import Figure
 
-from nurf.experiments import report
-from nurf.experiments.findings import Comparison, Finding, Section
+from reproduction import report
+from reproduction.findings import Comparison, Finding, Section
 
 NAN = math.nan
 ROWS = (
@@ -289,7 +289,7 @@ import sys
 import nurf
 sys.modules["jinja2"] = None  # from here on, importing it fails
 try:
-    import nurf.experiments.report
+    import reproduction.report
 except ImportError as error:
     print(error)
 """
@@ -367,7 +367,7 @@ def test_numbers_sort_up_and_down_with_nan_last(visit):
     page.locator("#fig4 th", has_text="Neurons").get_by_role("button").press("Space")
     assert column(page, 3) == ["9.0", "20.0", "100.0", "200.0", "1000.0"]
     assert page.locator("#fig4 th[aria-sort]").all_inner_texts() == ["Neurons"]
-    page.locator("#fig4 th", has_text="Law").get_by_role("button").click()
+    page.locator("#fig4 th", has_text="PreparedDensity").get_by_role("button").click()
     laws = page.locator("#fig4 tbody td:nth-child(2)").all_inner_texts()
     assert laws == ["local", "local", "sparse", "uniform", "uniform"]
 
@@ -375,7 +375,7 @@ def test_numbers_sort_up_and_down_with_nan_last(visit):
 def test_tables_filter_by_case_and_law(visit):
     page = visit()
     shown = page.locator("#fig4 tbody tr:visible")
-    page.locator("#fig4").get_by_label("Law").select_option("local")
+    page.locator("#fig4").get_by_label("PreparedDensity").select_option("local")
     assert shown.count() == 2
     page.locator("#fig4").get_by_label("Case").select_option("bump & corner")
     assert shown.count() == 1

@@ -14,10 +14,10 @@ from scipy.special import j0
 
 from nurf import RandomFeatureRegressor, problems
 from nurf.densities import Representation, Uniform
-from nurf.densities.profiles import MOLLIFIERS, Profile
-from nurf.densities.samplers import Metropolis, Rejection
-from nurf.hyperplanes import Ball, Box, Hyperplanes
+from nurf.densities._profiles import MOLLIFIERS, Profile
+from nurf.densities._samplers import Metropolis, Rejection
 from nurf.jets import Jet
+from nurf.networks import Ball, Box, Hyperplanes
 from quadrature import TRANSFORMS, along, exact_density, product, rng_of, scattered, sphere
 
 KINDS = ("values", "gradients", "hessians")
@@ -284,7 +284,7 @@ def test_points_on_a_line_make_a_law():
 @pytest.mark.parametrize("unit", [1.0, 1e-50, 1e50])
 @every_formula
 def test_a_weight_is_a_number_of_repetitions_in_any_unit(s, data, unit):
-    jet = replace(scattered(2, (2,)), weights=None)
+    jet = replace(scattered(2, (2,)), sample_weight=None)
     repetitions = np.array([2, 0, 1, 3, 0, 1, 1, 1, 4])
     repeated = jet[np.repeat(np.arange(9), repetitions)]
     for array in (jet.y, jet.gradients, jet.hessians):
@@ -292,7 +292,8 @@ def test_a_weight_is_a_number_of_repetitions_in_any_unit(s, data, unit):
     jet.X[4] = 1e9
     planes = Uniform().prepare(repeated).sample(50, rng_of(1))
     expected, law = (
-        Representation(s, 0.3, data=data).prepare(part) for part in (repeated, replace(jet, weights=repetitions * unit))
+        Representation(s, 0.3, data=data).prepare(part)
+        for part in (repeated, replace(jet, sample_weight=repetitions * unit))
     )
     assert_allclose(law.coefficients(planes), expected.coefficients(planes), rtol=1e-9, atol=1e-12)
 
@@ -304,7 +305,7 @@ def test_weights_count_in_the_estimated_density_of_the_points():
     jet, planes = bumps(x), product(np.array([[1.0], [-1.0]]), np.linspace(-1, 1, 41))
     plain, repeated, heavy = (
         Representation(1, 0.1, rho="knn").prepare(data, FAR).coefficients(planes)
-        for data in (jet, jet[np.repeat(np.arange(401), repetitions)], replace(jet, weights=repetitions))
+        for data in (jet, jet[np.repeat(np.arange(401), repetitions)], replace(jet, sample_weight=repetitions))
     )
     top = np.abs(plain).max()
     assert np.abs(repeated - plain).max() < 0.2 * top
@@ -333,7 +334,7 @@ def test_several_outputs_are_sampled_by_the_length_of_their_coefficients(s, data
     law = Representation(s, 0.3, data=data).prepare(jet)
     single = [
         Representation(s, 0.3, data=data).prepare(
-            Jet(jet.X, jet.y[:, i], jet.gradients[:, i], jet.hessians[:, i], jet.weights)
+            Jet(jet.X, jet.y[:, i], jet.gradients[:, i], jet.hessians[:, i], jet.sample_weight)
         )
         for i in range(3)
     ]

@@ -9,25 +9,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from dense import WIDTH, functionals, make_features, normal_matrix, ridge, sample, stacked, total_weight
 from nurf.activations import ReLU, Softplus
-from nurf.hyperplanes import Hyperplanes
 from nurf.jets import Jet
-from nurf.network import Features
-from nurf.solvers import (
-    DualRidge,
-    GeneralizedCrossValidation,
-    LeaveOneOut,
-    LossWeights,
-    NormalEquations,
-    PreciseRidge,
-    PrimalRidge,
-    factor,
-)
-from nurf.solvers.rows import row_count, rows_per_sample, sample_rows, slope_rows
-from nurf.solvers.selection import spread_out
+from nurf.networks import Features, Hyperplanes
+from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
+from nurf.solvers._rows import row_count, rows_per_sample, sample_rows, slope_rows
+from nurf.solvers.ridge import DualRidge, NormalEquations, PreciseRidge, PrimalRidge, factor
+from nurf.solvers.ridge._selection import representative_samples
 
 D, N_SAMPLES = 3, 11
 ALPHAS = np.array([1e-1, 1e-4])
-GRADIENTS, HESSIANS, BOTH = LossWeights(0.3), LossWeights(0.0, 0.02), LossWeights(0.3, 0.02)
+GRADIENTS, HESSIANS, BOTH = Loss(0.3), Loss(0.0, 0.02), Loss(0.3, 0.02)
 
 
 def plain(outputs=(), n=N_SAMPLES, seed=0):
@@ -69,7 +60,7 @@ def never_the_first(outputs=()):
 def weighted(outputs=()):
     rng = np.random.default_rng(4)
     weights = rng.uniform(0.3, 3, N_SAMPLES)
-    return replace(masked(outputs), weights=weights, derivative_weights=rng.uniform(0, 2, N_SAMPLES))
+    return replace(masked(outputs), sample_weight=weights, derivative_weight=rng.uniform(0, 2, N_SAMPLES))
 
 
 def framed(outputs=()):
@@ -78,7 +69,7 @@ def framed(outputs=()):
     V = rng.normal(size=(N_SAMPLES, 2, D))
     V[3], V[4, 1], V[5, 1] = 0.0, 0.0, 2 * V[5, 0]
     along = Jet.along(jet.X, jet.y, V, np.einsum("nmd,n...d->n...m", V, jet.gradients))
-    return replace(along, hessians=jet.hessians, weights=rng.uniform(0.3, 3, N_SAMPLES))
+    return replace(along, hessians=jet.hessians, sample_weight=rng.uniform(0.3, 3, N_SAMPLES))
 
 
 def apart(outputs=()):
@@ -93,7 +84,7 @@ def idle(outputs=()):
     """A row of weight zero whose derivatives count, and one the other way round."""
     weights, slopes = np.ones(N_SAMPLES), np.ones(N_SAMPLES)
     weights[2] = slopes[5] = 0.0
-    return replace(plain(outputs), weights=weights, derivative_weights=slopes)
+    return replace(plain(outputs), sample_weight=weights, derivative_weight=slopes)
 
 
 JETS = [plain, masked, few_masks, never_the_first, weighted, framed, apart, idle]
@@ -145,7 +136,7 @@ class TestEquations:
         features, jet = make_features(7, D, 2), make((2,))
         equations = NormalEquations.from_rows(features, jet, order)
         nowhere = replace(jet, y=np.full_like(jet.y, np.nan))
-        Z, y = stacked(all_samples(features, nowhere, {1: LossWeights(1.0), 2: LossWeights(0.0, 1.0)}[order]))
+        Z, y = stacked(all_samples(features, nowhere, {1: Loss(1.0), 2: Loss(0.0, 1.0)}[order]))
         assert_allclose(equations.gram, Z.T @ Z, atol=1e-10)
         assert_allclose(equations.moments, Z.T @ y, atol=1e-10)
         assert equations.total_weight == 0
@@ -168,7 +159,7 @@ class TestEquations:
     def test_times_a_number_they_are_those_of_other_weights(self):
         features, jet = make_features(7, D), plain()
         tripled = 3.0 * NormalEquations.from_data(features, jet, BOTH)
-        heavy = NormalEquations.from_data(features, replace(jet, weights=np.full(N_SAMPLES, 3.0)), BOTH)
+        heavy = NormalEquations.from_data(features, replace(jet, sample_weight=np.full(N_SAMPLES, 3.0)), BOTH)
         for name in ("gram", "moments", "energy", "total_weight", "n_rows", "n_neurons"):
             assert_allclose(getattr(tripled, name), getattr(heavy, name), rtol=1e-12, err_msg=name)
 
@@ -188,8 +179,8 @@ class TestEquations:
     def test_come_in_blocks(self, make, monkeypatch):
         features, jet = make_features(7, D, 1), make((2,))
         whole = NormalEquations.from_data(features, jet, BOTH)
-        monkeypatch.setattr("nurf.solvers.normal_equations.BLOCK_ELEMENTS", 14)
-        monkeypatch.setattr("nurf.solvers.normal_equations.LEAST_ROWS", 1)
+        monkeypatch.setattr("nurf.solvers.ridge._normal_equations.BLOCK_ELEMENTS", 14)
+        monkeypatch.setattr("nurf.solvers.ridge._normal_equations.LEAST_ROWS", 1)
         parts = NormalEquations.from_data(features, jet, BOTH)
         assert_allclose(parts.gram, whole.gram, atol=1e-11)
         assert_allclose(parts.moments, whole.moments, atol=1e-11)
@@ -266,7 +257,7 @@ class TestRidge:
         for seed in range(30):
             rng = np.random.default_rng(seed)
             jet = Jet(rng.choice([-1.0, 0.0, 0.5], (1, 1)), rng.normal(size=1), rng.normal(size=(1, 1)))
-            fitted = form(features, jet, LossWeights(1.0))
+            fitted = form(features, jet, Loss(1.0))
             left = fitted.left_out(features, jet, ALPHAS, np.array([0]), np.ones(1))
             assert np.all(np.isfinite(left))
             assert_allclose(features.design(jet.X) @ fitted.solve(ALPHAS)[0], jet.y[:, None], atol=1e-10)
@@ -327,7 +318,7 @@ class TestEquivalentData:
         joined = Jet(jet.X, jet.y) + Jet(other.X, nowhere, other.gradients)
         for n_neurons in (5, 130):
             features = make_features(n_neurons, D)
-            rows = [sample(features, Jet(jet.X, jet.y), k, LossWeights()) for k in range(N_SAMPLES)]
+            rows = [sample(features, Jet(jet.X, jet.y), k, Loss()) for k in range(N_SAMPLES)]
             rows += [sample(features, Jet(other.X, nowhere, other.gradients), k, GRADIENTS) for k in range(N_SAMPLES)]
             expected = ridge(rows, n_neurons, ALPHAS[1], N_SAMPLES)
             assert_allclose(factor(features, joined, GRADIENTS).solve(ALPHAS)[1], expected, atol=1e-7)
@@ -335,7 +326,7 @@ class TestEquivalentData:
     def test_derivative_weights_count_derivatives(self):
         """Derivatives that count three times are two further rows that have no value."""
         jet = plain()
-        heavy = replace(jet, derivative_weights=np.full(N_SAMPLES, 3.0))
+        heavy = replace(jet, derivative_weight=np.full(N_SAMPLES, 3.0))
         extra = replace(jet, y=np.full(N_SAMPLES, np.nan))
         for a, b in self.solutions(heavy, jet + extra + extra, loss=BOTH):
             assert_allclose(a, b, atol=1e-8)
@@ -350,11 +341,11 @@ class TestEquivalentData:
     @pytest.mark.parametrize("n_neurons", [5, 300])
     @pytest.mark.parametrize("make", [masked, framed, apart])
     def test_a_weight_of_two_is_a_row_twice(self, rule, n_neurons, make):
-        features, jet = make_features(n_neurons, D, 0), replace(make(), weights=None)
+        features, jet = make_features(n_neurons, D, 0), replace(make(), sample_weight=None)
         counts = np.random.default_rng(5).integers(1, 4, N_SAMPLES)
         repeated, light = jet[np.repeat(np.arange(N_SAMPLES), counts)], np.full(N_SAMPLES, 1e-3)
         found = []
-        for data in (replace(jet, weights=counts), repeated, jet, replace(jet, weights=light)):
+        for data in (replace(jet, sample_weight=counts), repeated, jet, replace(jet, sample_weight=light)):
             fitted = factor(features, data, GRADIENTS)
             found.append(rule.errors(fitted, features, data, ALPHAS, fitted.solve(ALPHAS)))
         assert_allclose(found[0], found[1], rtol=1e-6)
@@ -367,7 +358,7 @@ class TestRules:
     @sizes
     def test_leave_one_out_is_the_mean_over_values(self, make, form, n_neurons):
         features, jet = make_features(n_neurons, D), make((2,))
-        jet = replace(jet, weights=None)
+        jet = replace(jet, sample_weight=None)
         samples, total, squares = all_samples(features, jet, GRADIENTS), total_weight(jet), []
         for k in np.flatnonzero(~np.isnan(jet.y[:, 0])):
             solution = ridge(samples[:k] + samples[k + 1 :], n_neurons, ALPHAS[1], total)
@@ -380,7 +371,7 @@ class TestRules:
     @forms
     def test_generalised_cross_validation(self, make, form):
         features, jet = make_features(5, D), make((2,))
-        jet = replace(jet, weights=None, derivative_weights=None)
+        jet = replace(jet, sample_weight=None, derivative_weight=None)
         samples, total = all_samples(features, jet, GRADIENTS), total_weight(jet)
         Z, y = stacked(samples)
         inverse = np.linalg.inv(normal_matrix(samples, 5, ALPHAS[1], total))
@@ -410,14 +401,16 @@ class TestSpreadOut:
     def jet(self, seed, n=2000):
         rng = np.random.default_rng(seed)
         y = np.where(rng.random(n) < 0.003, 50.0, 1.0) * rng.normal(size=n)
-        return Jet(rng.uniform(-1, 1, size=(n, 2)), y, rng.normal(size=(n, 2)), weights=rng.uniform(0.5, 2, n)), rng
+        return Jet(
+            rng.uniform(-1, 1, size=(n, 2)), y, rng.normal(size=(n, 2)), sample_weight=rng.uniform(0.5, 2, n)
+        ), rng
 
     def test_sums_are_right_on_average(self):
         ratios = []
         for seed in range(60):
             jet, rng = self.jet(seed)
-            index, multiples = spread_out(jet, jet.weights, 100)
-            quantity = jet.weights * jet.y**2 * rng.uniform(0, 2, len(jet))
+            index, multiples = representative_samples(jet, jet.sample_weight, 100)
+            quantity = jet.sample_weight * jet.y**2 * rng.uniform(0, 2, len(jet))
             assert len(index) == len(np.unique(index)) <= 100
             ratios.append([multiples @ quantity[index] / quantity.sum(), multiples.sum() / len(jet)])
         means, errors = np.mean(ratios, axis=0), np.std(ratios, axis=0) / np.sqrt(len(ratios))
@@ -427,8 +420,8 @@ class TestSpreadOut:
     def test_energetic_samples_are_not_missed(self):
         for seed in range(10):
             jet, _ = self.jet(seed)
-            index, _ = spread_out(jet, jet.weights, 100)
-            energy = jet.weights * (jet.y**2 + np.sum(jet.gradients**2, axis=1))
+            index, _ = representative_samples(jet, jet.sample_weight, 100)
+            energy = jet.sample_weight * (jet.y**2 + np.sum(jet.gradients**2, axis=1))
             assert set(np.flatnonzero(energy / energy.sum() > 0.02)) <= set(index)
 
     def test_steep_samples_are_not_missed(self):
@@ -436,19 +429,19 @@ class TestSpreadOut:
         gradients = jet.gradients.copy()
         gradients[77] = 1e3
         jet = Jet(jet.X, np.zeros(len(jet)), gradients)
-        assert 77 in spread_out(jet, np.ones(len(jet)), 10)[0]
+        assert 77 in representative_samples(jet, np.ones(len(jet)), 10)[0]
 
     def test_samples_that_do_not_count_are_never_picked(self):
         jet, _ = self.jet(0)
         counts = np.where(np.arange(len(jet)) % 3 == 0, 0.0, 1.0)
         for n in (50, 5000):
-            index, multiples = spread_out(jet, counts, n)
+            index, multiples = representative_samples(jet, counts, n)
             assert np.all(index % 3 > 0)
             assert_allclose(multiples.sum(), counts.sum(), rtol=0.3)
         assert_array_equal(multiples, 1.0)
 
     def test_values_of_zero(self):
-        index, multiples = spread_out(Jet(np.zeros((90, 1)), np.zeros(90)), np.ones(90), 30)
+        index, multiples = representative_samples(Jet(np.zeros((90, 1)), np.zeros(90)), np.ones(90), 30)
         assert len(index) == 30
         assert_allclose(multiples, 3.0)
 
@@ -485,7 +478,7 @@ class TestPrecise:
 
     def errors(self, form, alpha):
         features, jet = self.features(), Jet(self.X, np.exp(self.X[:, 0]))
-        found = features.design(self.FRESH) @ form(features, jet, LossWeights()).solve(np.array([alpha]))[0, :, 0]
+        found = features.design(self.FRESH) @ form(features, jet, Loss()).solve(np.array([alpha]))[0, :, 0]
         return np.abs(found - self.exact(alpha)).max()
 
     @pytest.mark.parametrize("alpha", [1e-18, 1e-20])
@@ -505,7 +498,9 @@ class TestPrecise:
     def test_many_rows_come_in_blocks(self, n_neurons, monkeypatch):
         features, jet = make_features(n_neurons, D, 1), weighted((2,))
         whole = PreciseRidge(features, jet, BOTH).solve(ALPHAS)
-        monkeypatch.setattr("nurf.solvers.ridge.row_blocks", lambda n, *_: [slice(i, i + 2) for i in range(0, n, 2)])
+        monkeypatch.setattr(
+            "nurf.solvers.ridge._ridge.row_blocks", lambda n, *_: [slice(i, i + 2) for i in range(0, n, 2)]
+        )
         assert_allclose(PreciseRidge(features, jet, BOTH).solve(ALPHAS), whole, atol=1e-8)
 
     def test_a_tail_of_low_rank_takes_nothing_from_the_neurons(self):
@@ -513,7 +508,7 @@ class TestPrecise:
         X = jet.X.copy()
         X[:, 1] = 0.1
         features, data = make_features(8, D, 2), Jet(X, jet.y)
-        precise, primal = PreciseRidge(features, data), FORMS["primal"](features, data, LossWeights())
+        precise, primal = PreciseRidge(features, data), FORMS["primal"](features, data, Loss())
         assert precise.tail_rank == 6
         a, b = (features.design(X) @ fitted.solve(ALPHAS) for fitted in (precise, primal))
         assert_allclose(a, b, atol=1e-7)
@@ -524,12 +519,12 @@ class TestLossWeights:
     @pytest.mark.parametrize("kind", ["gradients", "hessians"])
     def test_are_numbers(self, kind, value):
         with pytest.raises(ValueError, match=f"weight of {kind} must be a number >= 0, got {value}"):
-            LossWeights(**{kind: value})
+            Loss(**{kind: value})
 
     @pytest.mark.parametrize("kind", ["gradients", "hessians"])
     def test_need_derivatives(self, kind):
         jet = plain()
-        loss, unknown = LossWeights(**{kind: 0.5}), np.full_like(getattr(jet, kind), np.nan)
+        loss, unknown = Loss(**{kind: 0.5}), np.full_like(getattr(jet, kind), np.nan)
         for lacking in (replace(jet, **{kind: None}), replace(jet, **{kind: unknown})):
             for make in (NormalEquations.from_data, factor):
                 with pytest.raises(ValueError, match=f"the weight 0.5 of {kind} needs {kind}, got none"):

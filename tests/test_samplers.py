@@ -10,10 +10,11 @@ from scipy import stats
 from scipy.integrate import quad
 
 from nurf.densities import Representation
-from nurf.densities.angular import around, sphere_quadrature
-from nurf.densities.profiles import MOLLIFIERS, psi
-from nurf.densities.samplers import SAMPLERS, Metropolis, Rejection
-from nurf.hyperplanes import Ball, Box, normalised
+from nurf.densities._angular import around, sphere_quadrature
+from nurf.densities._profiles import MOLLIFIERS, psi
+from nurf.densities._samplers import SAMPLERS, Metropolis, Rejection
+from nurf.networks import Ball, Box
+from nurf.networks._hyperplanes import normalised
 from quadrature import LEVEL, exact_density, grid, histogram, p_value, product, rng_of, scattered, sphere
 
 WIDTH = 0.3
@@ -234,7 +235,9 @@ def test_acceptance_is_the_share_of_the_bound_that_the_density_fills(d, s, data,
     around_axis = 2 * np.pi ** ((d - 1) / 2) * gamma((power + 1) / 2) / gamma((d + power) / 2)
     eigenvalues = np.abs(np.linalg.eigvalsh(jet.hessians)).sum(axis=1)
     sizes = (np.abs(jet.y), np.linalg.norm(jet.gradients, axis=1), eigenvalues)[power]
-    total = jet.weights @ sizes / jet.weights.sum() * around_axis * 2 * quad(profile, 0, farthest, limit=400)[0]
+    total = (
+        jet.sample_weight @ sizes / jet.sample_weight.sum() * around_axis * 2 * quad(profile, 0, farthest, limit=400)[0]
+    )
     constant = np.exp(law.log_constant({3: 40}.get(d, 200)))
     assert total * draw.acceptance == pytest.approx(constant, rel=5 / np.sqrt(n) + 5e-3)
 

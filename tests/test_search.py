@@ -10,13 +10,14 @@ from nurf import problems
 from nurf.activations import Erf, ReLU, Sigmoid
 from nurf.densities import Local, Nonlocal, Uniform
 from nurf.jets import Jet
-from nurf.solvers import GeneralizedCrossValidation, LossWeights, PreciseRidge
+from nurf.solvers import GeneralizedCrossValidation, Loss
+from nurf.solvers.ridge import PreciseRidge
 from nurf.training import ALPHAS, Candidates, Setting, fit_adaptive, fit_estimated, fit_random, fit_searched
-from nurf.training.adaptive import MARGIN, with_estimates
-from nurf.training.outer import fit_outer, refined
+from nurf.training._adaptive import MARGIN, with_estimates
+from nurf.training._outer import fit_outer, refined
 
 WIDTHS = tuple(Sigmoid(width) for width in (0.8, 0.4, 0.2, 0.1, 0.05))
-LOSSES = tuple(LossWeights(weight) for weight in (0.0, 0.001, 0.01, 0.1))
+LOSSES = tuple(Loss(weight) for weight in (0.0, 0.001, 0.01, 0.1))
 LAWS = (Local(jitter=None), Uniform())
 
 
@@ -113,7 +114,7 @@ class TestSearched:
             streams = [rng_of(3), rng_of(3)]
             one = fit_searched(jet, Candidates((law,), WIDTHS[1:2], (loss,)), counts, streams[0])
             other = fit_adaptive(jet, law, WIDTHS[1], counts, streams[1], loss=loss)
-            assert_array_equal(one.network.weights, other.network.weights)
+            assert_array_equal(one.network.coefficients, other.network.coefficients)
             assert streams[0].random() == streams[1].random()
 
     @pytest.mark.parametrize("noise", [0.0, 1.0])
@@ -237,7 +238,7 @@ class TestEstimated:
         jet = wave(300)
         weights = np.where(np.arange(300) < 150, 1e-9, 1.0) if weighted else None
         y = np.where(np.arange(300) < 150, 100.0, 1.0) * jet.y if weighted else jet.y
-        data = Jet(jet.X, y, weights=weights)
+        data = Jet(jet.X, y, sample_weight=weights)
         fit = fit_random(data, Uniform(), Sigmoid(0.4), 80, rng_of(0))
         poor = replace(fit, error=0.75 * np.std(jet.y[150:] if weighted else jet.y))
         assert with_estimates(data, poor, Local()) is data
@@ -268,7 +269,7 @@ class TestRefined:
     def test_noise_leaves_it_idle(self):
         fine, coarse = self.fits(0.1)
         assert fine.alpha == coarse.alpha > 1e-9
-        assert_array_equal(fine.network.weights, coarse.network.weights)
+        assert_array_equal(fine.network.coefficients, coarse.network.coefficients)
 
     def test_another_rule(self):
         fine, coarse = self.fits(0.0, rule=GeneralizedCrossValidation())
@@ -277,11 +278,11 @@ class TestRefined:
 
     def test_too_much_work_is_refused(self, monkeypatch):
         _, coarse = self.fits(0.0)
-        monkeypatch.setattr("nurf.training.outer.MOST_OPERATIONS", 1e6)
+        monkeypatch.setattr("nurf.training._outer.MOST_OPERATIONS", 1e6)
         assert refined(coarse, self.smooth(0.0)) is coarse
 
     def test_never_takes_a_larger_error(self):
         for seed in range(5):
-            jet = replace(self.smooth(0.0), weights=rng_of(seed).uniform(0.5, 2, 200))
+            jet = replace(self.smooth(0.0), sample_weight=rng_of(seed).uniform(0.5, 2, 200))
             coarse = fit_random(jet, Uniform(), Sigmoid(0.3), 60, rng_of(seed), alphas=ALPHAS)
             assert refined(coarse, jet).error <= coarse.error

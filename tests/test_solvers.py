@@ -9,20 +9,10 @@ from sklearn.linear_model import Ridge as SklearnRidge
 
 from nurf._blocks import BLOCK_ELEMENTS
 from nurf.activations import ReLU, Sigmoid
-from nurf.hyperplanes import Hyperplanes
 from nurf.jets import Jet
-from nurf.network import Features
-from nurf.solvers import (
-    DualRidge,
-    GeneralizedCrossValidation,
-    LeaveOneOut,
-    NormalEquations,
-    PreciseRidge,
-    PrimalRidge,
-    Validation,
-    factor,
-    largest_near_best,
-)
+from nurf.networks import Features, Hyperplanes
+from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Validation
+from nurf.solvers.ridge import DualRidge, NormalEquations, PreciseRidge, PrimalRidge, factor, largest_near_best
 
 D, WIDTH = 3, 0.3
 ALPHAS = np.array([1e-1, 1e-3, 1e-5])
@@ -50,7 +40,7 @@ def make_jet(n, outputs=(), weighted=False, d=D, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(n, d))
     y = np.sin(3 * X @ rng.normal(size=(d, *outputs))) + 0.1 * rng.normal(size=(n, *outputs)) + 2
-    return Jet(X, y, weights=rng.uniform(0.2, 3, n) if weighted else None)
+    return Jet(X, y, sample_weight=rng.uniform(0.2, 3, n) if weighted else None)
 
 
 def problem(size, degree=0, outputs=(), weighted=False):
@@ -68,7 +58,7 @@ def columns(y):
 
 
 def weights_of(jet):
-    return np.ones(len(jet)) if jet.weights is None else jet.weights
+    return np.ones(len(jet)) if jet.sample_weight is None else jet.sample_weight
 
 
 def textbook_ridge(features, jet, alpha, y=None, total=None, cutoff=1e-13):
@@ -128,8 +118,8 @@ class TestNormalEquations:
 
     def test_a_row_of_weight_zero_adds_nothing(self):
         features, jet = problem((40, 15), 0, (), True)
-        weights = np.where(np.arange(40) < 7, 0.0, jet.weights)
-        light = NormalEquations.from_data(features, Jet(jet.X, jet.y, weights=weights))
+        weights = np.where(np.arange(40) < 7, 0.0, jet.sample_weight)
+        light = NormalEquations.from_data(features, Jet(jet.X, jet.y, sample_weight=weights))
         without = NormalEquations.from_data(features, jet[7:])
         assert_allclose(light.gram, without.gram, rtol=1e-12)
         assert light.n_rows == without.n_rows == 33
@@ -203,7 +193,7 @@ class TestRidge:
     def test_the_largest_alpha_leaves_the_tail(self, form, size):
         features, jet = problem(size, 1, (), True)
         solution = form(features, jet).solve(np.array([1e12]))[0, :, 0]
-        line = LinearRegression().fit(jet.X, jet.y, sample_weight=jet.weights)
+        line = LinearRegression().fit(jet.X, jet.y, sample_weight=jet.sample_weight)
         assert np.abs(solution[: features.n_neurons]).max() < 1e-10
         assert_allclose(solution[features.n_neurons :], [line.intercept_, *line.coef_], rtol=1e-9)
 
@@ -296,7 +286,7 @@ class TestRidge:
     def test_the_energy_of_features(self, form, size, degree):
         """The mean square of the residuals of the features on the tail, averaged over the neurons."""
         features, jet = problem(size, degree, (), True)
-        N, roots = features.n_neurons, np.sqrt(jet.weights / jet.weights.sum())[:, None]
+        N, roots = features.n_neurons, np.sqrt(jet.sample_weight / jet.sample_weight.sum())[:, None]
         Z = roots * textbook_design(features, jet.X)
         Phi, P = Z[:, :N], Z[:, N:]
         left = Phi - P @ np.linalg.lstsq(P, Phi, rcond=None)[0] if degree >= 0 else Phi
@@ -316,7 +306,7 @@ def leave_one_out_by_refits(features, jet, alpha):
     residuals = []
     for k in range(len(jet)):
         left = w - np.where(np.arange(len(jet)) == k, np.minimum(w, unit), 0.0)
-        rest = Jet(jet.X[left > 0], jet.y[left > 0], weights=left[left > 0])
+        rest = Jet(jet.X[left > 0], jet.y[left > 0], sample_weight=left[left > 0])
         solution = textbook_ridge(features, rest, alpha, total=weights_of(jet).sum())
         residuals.append(columns(jet.y)[k] - textbook_design(features, jet.X[k : k + 1])[0] @ solution)
     return np.array(residuals)
@@ -353,8 +343,8 @@ class TestLeaveOneOut:
     def test_many_rows_come_in_blocks(self, form, monkeypatch):
         features, jet = problem((40, 15), 1, (2,), True)
         whole = errors(LeaveOneOut(), form, features, jet)
-        monkeypatch.setattr("nurf.network.BLOCK_ELEMENTS", 7 * features.n_columns)
-        monkeypatch.setattr("nurf.network.LEAST_ROWS", 1)
+        monkeypatch.setattr("nurf.networks._network.BLOCK_ELEMENTS", 7 * features.n_columns)
+        monkeypatch.setattr("nurf.networks._network.LEAST_ROWS", 1)
         assert_allclose(errors(LeaveOneOut(), form, features, jet), whole, rtol=1e-10)
 
 
@@ -367,13 +357,13 @@ class TestWeightsAsCounts:
         features, jet = problem(size, degree, (2,))
         counts = np.random.default_rng(5).integers(1, 4, len(jet))
         repeated = jet[np.repeat(np.arange(len(jet)), counts)]
-        by_weight = errors(rule, form, features, Jet(jet.X, jet.y, weights=counts))
+        by_weight = errors(rule, form, features, Jet(jet.X, jet.y, sample_weight=counts))
         assert_allclose(by_weight, errors(rule, form, features, repeated), rtol=1e-7)
 
     @forms
     def test_weights_that_add_up_to_one_are_no_row_counts(self, rule, form):
         features, jet = problem((40, 15))
-        light = Jet(jet.X, jet.y, weights=np.full(40, 1 / 40))
+        light = Jet(jet.X, jet.y, sample_weight=np.full(40, 1 / 40))
         assert_allclose(errors(rule, form, features, light), errors(rule, form, features, jet), rtol=1e-9)
 
 

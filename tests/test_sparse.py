@@ -1,4 +1,4 @@
-"""Sparse training: derivatives, optimality, certificates, paths, the estimator and its pictures."""
+"""SparseOptions training: derivatives, optimality, certificates, paths, the estimator and its pictures."""
 
 import pickle
 import warnings
@@ -19,20 +19,28 @@ from sklearn.linear_model import Lasso
 from nurf import Jet, RandomFeatureRegressor, problems
 from nurf.activations import Erf, Heaviside, ReLU, Sigmoid, Softplus
 from nurf.densities import Nonlocal
-from nurf.estimators.sparse import SparseFeatureRegressor
-from nurf.estimators.sparse import polish as polish_model
-from nurf.hyperplanes import Hyperplanes, normalised
-from nurf.network import Features, ShallowNetwork
-from nurf.plots.sparse import certificate, sparse_path, trained_hyperplanes
+from nurf.estimators._sparse import SparseFeatureRegressor
+from nurf.estimators._sparse import polish as polish_model
+from nurf.networks import Features, Hyperplanes, ShallowNetwork
+from nurf.networks._hyperplanes import normalised
+from nurf.plots._sparse import certificate, sparse_path, trained_hyperplanes
 from nurf.solvers import sparse as sparse_solver
-from nurf.solvers.certificate import Search, ascend, distances, find_peaks
-from nurf.solvers.charts import Bounds, Chart
-from nurf.solvers.gauss_newton import Objective, gauss_newton_gram, spread
-from nurf.solvers.loss import Loss
-from nurf.solvers.penalties import L1, LogPenalty, Squared, row_sizes
-from nurf.solvers.sparse import Sparse, merge, prune, removal_costs, solve_sparse, thin, train
+from nurf.solvers.sparse._certificate import Search, ascend, distances, find_peaks
+from nurf.solvers.sparse._charts import Bounds, Chart
+from nurf.solvers.sparse._gauss_newton import Objective, expand_gram, gauss_newton_gram
+from nurf.solvers.sparse._loss import Misfit
+from nurf.solvers.sparse._penalties import L1, LogPenalty, Squared, row_sizes
+from nurf.solvers.sparse._solver import (
+    SparseOptions,
+    merge,
+    prune,
+    removal_costs,
+    remove_redundant,
+    solve_sparse,
+    train,
+)
 from nurf.training import fit_random
-from nurf.training.sparse import fit_sparse, polish
+from nurf.training._sparse import fit_sparse, polish
 
 BUMP, WAVE, CHECKMARK = (
     problems.get("gaussian_bump"),
@@ -58,11 +66,11 @@ def random_jet(n=60, d=3, outputs=2, missing=0, seed=1):
     X = rng.uniform(-1, 1, (n, d)) / np.sqrt(d)
     gradients = rng.standard_normal((n, outputs, d))
     gradients[:missing, 0, 0] = np.nan
-    return Jet(X, rng.standard_normal((n, outputs)), gradients, weights=rng.uniform(0.5, 2, n))
+    return Jet(X, rng.standard_normal((n, outputs)), gradients, sample_weight=rng.uniform(0.5, 2, n))
 
 
 def objective(jet, penalty=None, alpha=1e-3, gradient_weight=0.0, widths=False):
-    return Objective(Loss(jet, gradient_weight), penalty or LogPenalty(5.0), alpha, BOUNDS, widths)
+    return Objective(Misfit(jet, gradient_weight), penalty or LogPenalty(5.0), alpha, BOUNDS, widths)
 
 
 def empty(jet, activation, degree=0):
@@ -72,7 +80,7 @@ def empty(jet, activation, degree=0):
 
 
 def solve(jet, penalty, alpha, width=0.1, seed=0, **keywords):
-    keywords = {"options": Sparse(tolerance=1e-3, max_steps=20), **keywords}
+    keywords = {"options": SparseOptions(tolerance=1e-3, max_steps=20), **keywords}
     options = keywords.pop("options")
     problem = objective(jet, penalty, alpha, **keywords)
     activation = Sigmoid(width)
@@ -96,7 +104,7 @@ class TestDerivatives:
     @pytest.mark.parametrize("activation", [Sigmoid(0.3), Erf(0.3), Softplus(0.3)], ids=repr)
     def test_moments_of_the_residual(self, activation, case):
         network = random_network(activation=activation)
-        residual = Loss(random_jet(), case["gradient_weight"]).residual(network)
+        residual = Misfit(random_jet(), case["gradient_weight"]).residual(network)
         features = random_network(activation=activation, widths=case["widths"], seed=5).features
         chart = Chart(features, BOUNDS, case["widths"])
         directions = np.random.default_rng(2).standard_normal((4, 2))
@@ -129,7 +137,7 @@ class TestDerivatives:
     def test_gauss_newton_matrix_is_that_of_the_dense_jacobian(self, activation, case):
         jet, network = random_jet(missing=20), random_network(activation=activation, widths=case["widths"])
         problem = objective(jet, Squared(), **case)
-        point, size = problem.at(network), 2 * len(network.weights) + 4 * (3 + case["widths"])
+        point, size = problem.at(network), 2 * len(network.coefficients) + 4 * (3 + case["widths"])
         weights = np.repeat(problem.loss.row_weights, 2)
         if case["gradient_weight"]:
             weights = np.concatenate([weights, np.repeat(problem.loss.slopes[1], 6)])
@@ -144,7 +152,9 @@ class TestDerivatives:
             columns.append((outputs(plus) - outputs(minus)) / 2e-5)
         J = np.array(columns).T
         gram = gauss_newton_gram(problem.loss, point.chart)
-        assert_allclose(spread(gram, network.coef, len(network.weights)), J.T @ (weights[:, None] * J), atol=1e-7)
+        assert_allclose(
+            expand_gram(gram, network.coef, len(network.coefficients)), J.T @ (weights[:, None] * J), atol=1e-7
+        )
         assert len(jet) - 20 == np.count_nonzero(weights[-6 * len(jet) :: 6]) or not case["gradient_weight"]
 
     @pytest.mark.parametrize("case", CASES, ids=str)
@@ -173,15 +183,15 @@ class TestDerivatives:
         network = random_network()
         problem = objective(random_jet(missing=5), gradient_weight=0.5, alpha=0.1)
         joint, outer = problem.at(network), problem.outer(network)
-        size = network.weights.size
+        size = network.coefficients.size
         assert_allclose(outer.value, joint.value)
         for small, large in zip(outer.derivatives(), joint.derivatives(), strict=True):
             assert_allclose(small, large[(slice(size),) * large.ndim], atol=1e-12)
 
     def test_gradients_that_are_not_fully_known_are_left_out(self):
         jet, network = random_jet(missing=30), random_network()
-        loss = Loss(jet, 0.7)
-        w = jet.weights / jet.weights.sum()
+        loss = Misfit(jet, 0.7)
+        w = jet.sample_weight / jet.sample_weight.sum()
         errors = np.sum((network.value(jet.X) - jet.y) ** 2, axis=1)
         bends = np.sum((network.gradient(jet.X) - jet.gradients)[30:] ** 2, axis=(1, 2))
         assert_allclose(loss.residual(network).loss, (w @ errors + 0.7 * w[30:] @ bends) / 2)
@@ -208,7 +218,7 @@ class TestOptimality:
         assert solution.status == "converged"
         assert solution.violation <= 1e-3
         design = network.features.design(jet.X)
-        pull = design.T @ (jet.y - design @ network.weights[:, 0]) / len(jet)
+        pull = design.T @ (jet.y - design @ network.coefficients[:, 0]) / len(jet)
         c = network.coef[:, 0]
         assert_allclose(pull[: len(c)], alpha * penalty.slope(np.abs(c)) * np.sign(c), atol=1e-3 * alpha)
         assert_allclose(pull[len(c) :], 0, atol=1e-3 * alpha)
@@ -281,7 +291,7 @@ class TestOptimality:
 
     def test_activations_without_second_derivatives_are_trained_too(self):
         jet = BUMP.jet(BUMP.grid(100))
-        fit = fit_sparse(jet, ReLU(), np.random.default_rng(0), alphas=[1e-3], options=Sparse(tolerance=0.2))
+        fit = fit_sparse(jet, ReLU(), np.random.default_rng(0), alphas=[1e-3], options=SparseOptions(tolerance=0.2))
         assert fit.error < 0.3 * np.std(jet.y)
         with pytest.raises(ValueError, match="derivative 1 was asked for"):
             fit_sparse(jet, Heaviside(), np.random.default_rng(0))
@@ -289,7 +299,7 @@ class TestOptimality:
     def test_a_row_of_weight_two_is_two_rows(self):
         jet = BUMP.jet(BUMP.grid(60), noise=0.02, rng=np.random.default_rng(0))
         weights = np.where(np.arange(60) < 20, 2.0, 1.0)
-        _, one = solve(replace(jet, weights=weights, gradients=None, hessians=None), L1(), 1e-2)
+        _, one = solve(replace(jet, sample_weight=weights, gradients=None, hessians=None), L1(), 1e-2)
         _, two = solve(Jet(np.concatenate([jet.X, jet.X[:20]]), np.concatenate([jet.y, jet.y[:20]])), L1(), 1e-2)
         assert_allclose(one.objective, two.objective, rtol=1e-5)
 
@@ -300,7 +310,7 @@ class TestMoves:
 
     def test_ascent_climbs_to_local_maxima_together(self):
         jet = self.jet()
-        residual = Loss(jet).residual(empty(jet, Sigmoid(0.1)))
+        residual = Misfit(jet).residual(empty(jet, Sigmoid(0.1)))
         planes = random_network(d=2, N=50).hyperplanes
         features = Features(planes, Sigmoid(0.1), -1)
         before = row_sizes(residual.moments(features).values)
@@ -318,7 +328,7 @@ class TestMoves:
         network = empty(jet, Sigmoid(0.1))
         seen = jet if gradients else replace(jet, gradients=None)
         peaks = find_peaks(
-            Loss(jet).residual(network), seen, Sigmoid(0.1), BOUNDS, np.random.default_rng(0), Search(200, 20, 10)
+            Misfit(jet).residual(network), seen, Sigmoid(0.1), BOUNDS, np.random.default_rng(0), Search(200, 20, 10)
         )
         assert peaks.largest >= dense_certificate(jet, network, 0.1)
         assert_array_equal(np.argsort(-row_sizes(peaks.moments), kind="stable"), np.arange(len(peaks.moments)))
@@ -359,7 +369,7 @@ class TestMoves:
         point = train(problem.at(ShallowNetwork(features, weights)), 50, 1e-6)
         costs = removal_costs(point)
         assert costs.shape == (point.network.features.n_neurons,)
-        fewer = thin(point, 20, 1e-3)
+        fewer = remove_redundant(point, 20, 1e-3)
         assert fewer.value <= point.value
         assert (costs.min() < 0) >= (fewer is not point)
 
@@ -378,7 +388,7 @@ class TestMoves:
         rng = np.random.default_rng(1)
         chart = Chart(solution.network.features, BOUNDS)
         moved = chart.move(0.02 * rng.standard_normal((solution.network.features.n_neurons, 2)))
-        point = problem.at(ShallowNetwork(moved, solution.network.weights))
+        point = problem.at(ShallowNetwork(moved, solution.network.coefficients))
         monkeypatch.setattr(sparse_solver, "MOST_WEIGHTS", 9)
         trained = train(point, 200, 1e-3)
         assert trained.network.features.n_neurons > 3
@@ -462,7 +472,7 @@ class TestPolish:
     def test_no_steps_change_nothing(self):
         jet = WAVE.jet(WAVE.sample(100, np.random.default_rng(0)))
         fit = fit_random(jet, Nonlocal(), Sigmoid(0.1), 15, np.random.default_rng(0))
-        assert_array_equal(polish(fit, jet, 0).network.weights, fit.network.weights)
+        assert_array_equal(polish(fit, jet, 0).network.coefficients, fit.network.coefficients)
 
     def test_a_fitted_regressor_is_polished_in_its_own_units(self):
         rng = np.random.default_rng(0)

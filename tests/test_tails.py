@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nurf.tails import Tail
+from nurf.networks import Tail
 
 TAILS = [Tail(degree, dimension) for degree in (-1, 0, 1, 2, 3) for dimension in (1, 2, 4)]
 every_tail = pytest.mark.parametrize("tail", TAILS, ids=lambda t: f"degree {t.degree} in {t.dimension}d")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nurf.tensors import components, factors, powers, variables
+from nurf._tensors import components, factors, powers, variables
 
 
 def symmetric(d, seed=0):

@@ -9,10 +9,10 @@ from sklearn.linear_model import LinearRegression
 
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.densities import Local, Nonlocal, Uniform
-from nurf.hyperplanes import Box, Hyperplanes
 from nurf.jets import Jet
-from nurf.network import Features, ShallowNetwork
-from nurf.solvers import GeneralizedCrossValidation, Validation, factor
+from nurf.networks import Box, Features, Hyperplanes, ShallowNetwork
+from nurf.solvers import GeneralizedCrossValidation, Validation
+from nurf.solvers.ridge import factor
 from nurf.training import fit_outer, fit_random
 
 D = 3
@@ -44,7 +44,7 @@ class TestFitRandom:
         fits = [fit_random(jet, density, Sigmoid(), 40, np.random.default_rng(seed)) for seed in (3, 3, 4)]
         first, again, other = (fit.network for fit in fits)
         assert_array_equal(first.hyperplanes.normals, again.hyperplanes.normals)
-        assert_array_equal(first.weights, again.weights)
+        assert_array_equal(first.coefficients, again.coefficients)
         assert not np.array_equal(first.hyperplanes.offsets, other.hyperplanes.offsets)
 
     @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ class TestFitRandom:
 
     def test_a_sharp_activation_has_a_bandwidth_too(self):
         fit = fit_random(make_jet(), Nonlocal(), Heaviside(), 30, np.random.default_rng(0))
-        assert np.all(np.isfinite(fit.network.weights))
+        assert np.all(np.isfinite(fit.network.coefficients))
 
     def test_the_domain_is_a_choice(self):
         fit = fit_random(
@@ -107,7 +107,7 @@ class TestFitOuter:
         """The same penalty on features of any amplitude: ``alpha N energy / 2 |c|^2``, by the stated objective."""
         jet, features = make_jet(n), Features(make_planes(30), Softplus(0.3), 1)
         alpha = 1e-3
-        weights = fit_outer(features, jet, alphas=np.array([alpha])).network.weights
+        weights = fit_outer(features, jet, alphas=np.array([alpha])).network.coefficients
         Z = features.design(jet.X)
         neurons, tail = Z[:, :30], Z[:, 30:]
         left = neurons - tail @ np.linalg.lstsq(tail, neurons, rcond=None)[0]
@@ -172,7 +172,7 @@ def test_hyperplanes_that_miss_the_data_leave_the_tail(activation, degree, weigh
     assert factor(features, jet).feature_energy < 1e-12
     fit = fit_outer(features, jet)
     assert np.all(np.isfinite(fit.errors))
-    oracle = LinearRegression().fit(jet.X if degree else np.zeros((n, 1)), jet.y, sample_weight=jet.weights)
+    oracle = LinearRegression().fit(jet.X if degree else np.zeros((n, 1)), jet.y, sample_weight=jet.sample_weight)
     assert_allclose(fit.network.value(jet.X), oracle.predict(jet.X if degree else np.zeros((n, 1))), atol=1e-6)
     assert np.abs(fit.network.coef).max() < 1.0
 

@@ -3,7 +3,7 @@
 from importlib.metadata import version
 
 from nurf import activations, densities, kernels, problems
-from nurf.checks import check_derivatives
+from nurf._derivative_checks import check_derivatives
 from nurf.estimators import RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor, polish
 from nurf.jets import Jet
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit, ndtr
 
-from nurf.jets import Array
+from nurf._types import Array
 
 DEFAULT_WIDTH = 0.1  # in units of the ball into which the inputs are scaled
 
@@ -70,7 +70,7 @@ class Activation(ABC):
         """Return the activation of some of the neurons."""
         return self
 
-    def spread(self, n: int, factor: float, rng: np.random.Generator) -> Activation:
+    def multiscale(self, n: int, factor: float, rng: np.random.Generator) -> Activation:
         """Give each of ``n`` neurons a width of its own, up to ``factor`` times as large or small.
 
         The logarithms of the widths are spread evenly, in random order.
@@ -167,7 +167,7 @@ class SmoothActivation(Activation):
         """Return the activation whose widths are ``factor`` times as large."""
         return type(self)(self.width * factor)
 
-    def spread(self, n: int, factor: float, rng: np.random.Generator) -> Activation:
+    def multiscale(self, n: int, factor: float, rng: np.random.Generator) -> Activation:
         """Return the activation of ``n`` neurons, each with a width of its own."""
         if factor == 1:
             return self

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from nurf._types import Array, Mask
+from nurf._validation import as_derivative, as_finite, as_finite_or_nan, as_weights
 from nurf.differentiation import Backend, derivatives
-
-Array = npt.NDArray[np.float64]
-Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,19 +22,19 @@ class Jet:
     X : array of shape (n, d)
         The points.
     y : array of shape (n,) or (n, k)
-        The values, of one output or of ``k``; NaN in all outputs where only derivatives are known.
+        The values of one output or of ``k`` outputs. NaN in all outputs of a row if only derivatives are known there.
     gradients : array of shape (n, d) or (n, k, d), optional
-        The gradients; NaN where a partial derivative is not known. Where there are ``frames``, the part of the
-        gradients in their span.
+        The gradients. Unknown partial derivatives are NaN. If there are ``frames``, the projections of the gradients
+        onto their span.
     hessians : array of shape (n, d, d) or (n, k, d, d), optional
-        The Hessians; NaN where an entry is not known.
-    weights : array of shape (n,), optional
-        How often each row counts; once by default.
-    derivative_weights : array of shape (n,), optional
-        How often the derivatives of each row count; as often as the row by default.
+        The Hessians. Unknown entries are NaN.
+    sample_weight : array of shape (n,), optional
+        Sample weights. Default is one for each row.
+    derivative_weight : array of shape (n,), optional
+        Weights of the derivatives of each row. Default is ``sample_weight``.
     frames : array of shape (n, r, d), optional
-        Orthonormal directions along which the gradients are known, where they are known along some directions only;
-        fewer directions than ``r`` have zeros behind them. See ``Jet.along``.
+        Orthonormal directions along which the gradients are known, if they are known along some directions only. Rows
+        with fewer than ``r`` directions are padded with zeros. See ``Jet.along``.
 
     Examples
     --------
@@ -49,8 +47,8 @@ class Jet:
     y: Array
     gradients: Array | None = None
     hessians: Array | None = None
-    weights: Array | None = None
-    derivative_weights: Array | None = None
+    sample_weight: Array | None = None
+    derivative_weight: Array | None = None
     frames: Array | None = None
 
     def __post_init__(self) -> None:
@@ -58,7 +56,7 @@ class Jet:
         if X.ndim != 2:
             raise ValueError(f"`X` must have shape (n, d), got {X.shape}")
         n, d = X.shape
-        y = _finite_or_unknown("y", self.y)
+        y = as_finite_or_nan("y", self.y)
         if y.ndim not in (1, 2) or len(y) != n:
             raise ValueError(f"`y` must have shape (n,) or (n, k) with n = {n}, got {y.shape}")
         unknown = np.isnan(y if y.ndim == 2 else y[:, None])
@@ -67,10 +65,10 @@ class Jet:
             raise ValueError(f"`y` must be known for all outputs of a row or for none, got {y[row]} in row {row}")
         outputs = y.shape[1:]
         fields: dict[str, Array | None] = {"X": X, "y": y}
-        fields["gradients"] = _derivative("gradients", self.gradients, (n, *outputs, d), ("n", "k", "d"))
-        fields["hessians"] = _derivative("hessians", self.hessians, (n, *outputs, d, d), ("n", "k", "d", "d"))
-        fields["weights"] = _weights("weights", self.weights, n)
-        fields["derivative_weights"] = _weights("derivative_weights", self.derivative_weights, n)
+        fields["gradients"] = as_derivative("gradients", self.gradients, (n, *outputs, d), ("n", "k", "d"))
+        fields["hessians"] = as_derivative("hessians", self.hessians, (n, *outputs, d, d), ("n", "k", "d", "d"))
+        fields["sample_weight"] = as_weights("sample_weight", self.sample_weight, n)
+        fields["derivative_weight"] = as_weights("derivative_weight", self.derivative_weight, n)
         if self.frames is not None:
             frames = as_finite("frames", self.frames)
             if frames.ndim != 3 or (len(frames), frames.shape[2]) != (n, d):
@@ -88,12 +86,12 @@ class Jet:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def along(cls, X: Any, y: Any, directions: Any, slopes: Any, weights: Any = None) -> Jet:
+    def along(cls, X: Any, y: Any, directions: Any, slopes: Any, sample_weight: Any = None) -> Jet:
         """Make a jet from derivatives along given directions, as Jacobian-vector products give them.
 
         Parameters
         ----------
-        X, y, weights
+        X, y, sample_weight
             See ``Jet``.
         directions : array of shape (n, d) or (n, m, d)
             One direction ``v`` at each point, or ``m``.
@@ -107,7 +105,7 @@ class Jet:
         array([[1.2, 1.6]])
         """
         X, y, V = as_finite("X", X), np.asarray(y, float), as_finite("directions", directions)
-        slopes = _finite_or_unknown("slopes", slopes)
+        slopes = as_finite_or_nan("slopes", slopes)
         if V.ndim == 2:
             V, slopes = V[:, None, :], slopes[..., None]
         if V.ndim != 3 or V.shape[::2] != X.shape:
@@ -119,7 +117,7 @@ class Jet:
             raise ValueError(f"`slopes` must be a number for each value and direction, {expected}, got {slopes.shape}")
         known = ~np.isnan(slopes).reshape(len(X), -1, V.shape[1]).any(axis=1)
         frames, gradients = spans(np.where(known[..., None], V, 0.0), np.where(np.isnan(slopes), 0.0, slopes))
-        return cls(X, y, gradients, weights=weights, frames=frames)
+        return cls(X, y, gradients, sample_weight=sample_weight, frames=frames)
 
     @property
     def n_samples(self) -> int:
@@ -140,25 +138,21 @@ class Jet:
         return frozenset(k for k, v in kinds.items() if v is not None and not np.all(np.isnan(v)))
 
     @property
-    def row_weights(self) -> Array:
-        """The weights, ones where none were given."""
-        return np.ones(self.n_samples) if self.weights is None else self.weights
-
-    @property
-    def valued(self) -> npt.NDArray[np.bool_]:
-        """Where the values are known, of shape (n,)."""
+    def has_value(self) -> Mask:
+        """Which rows have values, of shape (n,)."""
         return np.asarray(~np.isnan(self.y if self.y.ndim == 1 else self.y[:, 0]))
 
-    @property
-    def slope_weights(self) -> Array:
-        """The weights of the derivatives, those of the rows where none were given."""
-        return self.row_weights if self.derivative_weights is None else self.derivative_weights
+    def weights(self, order: int) -> Array:
+        """Return the weights of the values (``order=0``) or of the derivatives (1, 2), of shape (n,)."""
+        if order and self.derivative_weight is not None:
+            return self.derivative_weight
+        return np.ones(self.n_samples) if self.sample_weight is None else self.sample_weight
 
     def derivatives(self, order: int) -> Array | None:
         """Return the gradients for ``order=1``, the Hessians for ``order=2``."""
         return {1: self.gradients, 2: self.hessians}[order]
 
-    def directions(self, order: int) -> Array:
+    def derivative_rows(self, order: int) -> Array:
         """Directions in which ``f`` varies at each point, as rows: ``F_k`` of shape (m, d), so (n, m, d) in all.
 
         The gradients of all outputs for ``order=1``, the rows of all Hessians for ``order=2``, so that
@@ -171,17 +165,27 @@ class Jet:
         unknown = np.isnan(rows)
         return np.where(unknown, 0.0, rows) if unknown.any() else rows
 
-    def counted(self) -> Jet:
-        """Leave out the rows of weight zero."""
-        if self.weights is None or np.all(self.weights > 0):
+    def with_positive_weight(self) -> Jet:
+        """Return the jet without the rows of weight zero."""
+        if self.sample_weight is None or np.all(self.sample_weight > 0):
             return self
-        if not np.any(self.weights > 0):
-            raise ValueError("weights must be positive for one row at least, got zeros only")
-        return self[self.weights > 0]
+        if not np.any(self.sample_weight > 0):
+            raise ValueError("`sample_weight` must be positive for at least one row, got zeros only")
+        return self[self.sample_weight > 0]
+
+    def without_derivatives(self) -> Jet:
+        """Return the values alone."""
+        return self._with(gradients=None, hessians=None, frames=None, derivative_weight=None).with_values()
+
+    def _with(self, **fields: Any) -> Jet:
+        """Return a copy with other fields. They come from checked jets, so they are not checked again."""
+        jet = object.__new__(Jet)
+        jet.__dict__.update(vars(self) | fields)
+        return jet
 
     def with_values(self) -> Jet:
-        """Leave out the rows whose values are not known."""
-        return self if self.valued.all() else self[self.valued]
+        """Return the jet without the rows whose values are not known."""
+        return self if self.has_value.all() else self[self.has_value]
 
     def filled(self, other: Jet) -> Jet:
         """Take the derivatives that are not known from ``other``, a jet at the same points."""
@@ -194,9 +198,9 @@ class Jet:
             rows = guess.reshape(len(self), -1, self.n_features)
             across = rows - rows @ np.swapaxes(self.frames, 1, 2) @ self.frames
             guess = self.gradients + across.reshape(guess.shape)
-            return replace(self, gradients=guess, hessians=fill(self.hessians, other.hessians), frames=None)
+            return self._with(gradients=guess, hessians=fill(self.hessians, other.hessians), frames=None)
         gradients, hessians = fill(self.gradients, guess), fill(self.hessians, other.hessians)
-        return replace(self, gradients=gradients, hessians=hessians)
+        return self._with(gradients=gradients, hessians=hessians)
 
     def __len__(self) -> int:
         return self.n_samples
@@ -207,15 +211,7 @@ class Jet:
         def take(array: Array | None) -> Array | None:
             return None if array is None else array[rows]
 
-        return Jet(
-            self.X[rows],
-            self.y[rows],
-            take(self.gradients),
-            take(self.hessians),
-            take(self.weights),
-            take(self.derivative_weights),
-            take(self.frames),
-        )
+        return self._with(**{name: take(array) for name, array in vars(self).items()})
 
     def __add__(self, other: Jet) -> Jet:
         """Put the points of ``other`` behind these; what only one of the two knows is unknown for the other."""
@@ -239,8 +235,8 @@ class Jet:
             np.concatenate([a.y, b.y]),
             joined(a.gradients, b.gradients, unknown(a, 1), unknown(b, 1)),
             joined(a.hessians, b.hessians, unknown(a, 2), unknown(b, 2)),
-            joined(a.weights, b.weights, lambda: a.row_weights, lambda: b.row_weights),
-            joined(a.derivative_weights, b.derivative_weights, lambda: a.slope_weights, lambda: b.slope_weights),
+            joined(a.sample_weight, b.sample_weight, lambda: a.weights(0), lambda: b.weights(0)),
+            joined(a.derivative_weight, b.derivative_weight, lambda: a.weights(1), lambda: b.weights(1)),
             joined(a.frames, b.frames, None, None),
         )
 
@@ -252,14 +248,14 @@ class Jet:
         width = max(jet._frame_width() for jet in (self, other))
         if self.frames is not None:
             padding = np.zeros((n, width - self.frames.shape[1], d))
-            return replace(self, frames=np.concatenate([self.frames, padding], axis=1))
+            return self._with(frames=np.concatenate([self.frames, padding], axis=1))
         if self.gradients is None:
-            return replace(self, frames=np.zeros((n, width, d)))
+            return self._with(frames=np.zeros((n, width, d)))
         known = ~np.isnan(self.gradients.reshape(n, -1, d)).any(axis=1)
         frames = np.zeros((n, width, d))
         frames[:, range(d), range(d)] = known
         unknown = ~np.broadcast_to(known.reshape(n, *[1] * (self.y.ndim - 1), d), self.gradients.shape)
-        return replace(self, gradients=np.where(unknown, 0.0, self.gradients), frames=frames)
+        return self._with(gradients=np.where(unknown, 0.0, self.gradients), frames=frames)
 
     def _frame_width(self) -> int:
         """Return how many directions it takes to hold the gradients at one point."""
@@ -281,8 +277,7 @@ class Jet:
         if gradients is not None and self.frames is not None:
             rows = gradients.reshape(len(self), -1, self.n_features)
             gradients = np.reshape(rows @ np.swapaxes(self.frames, 1, 2) @ self.frames, gradients.shape)
-        return replace(
-            self,
+        return self._with(
             y=self.y - other.y,
             gradients=gradients,
             hessians=minus(self.hessians, other.hessians),
@@ -312,36 +307,6 @@ def from_callable(f: Callable[[Any], Any], X: Any, *, order: int = 1, backend: B
     return Jet(np.asarray(X, float), *derivatives(f, X, order=order, backend=backend))
 
 
-def as_finite(name: str, value: Any) -> Array:
-    """Return ``value`` as an array of finite numbers, or say which entry of ``name`` is not one."""
-    array = np.asarray(value, dtype=np.float64)
-    if not np.all(np.isfinite(array)):
-        bad = tuple(map(int, np.argwhere(~np.isfinite(array))[0]))
-        raise ValueError(f"`{name}` must be finite, got {array[bad]} at index {bad}")
-    return array
-
-
-def _finite_or_unknown(name: str, value: Any) -> Array:
-    """Return ``value`` as an array of finite numbers and NaN, or say which entry of ``name`` is neither."""
-    array = np.asarray(value, dtype=np.float64)
-    if np.any(np.isinf(array)):
-        bad = tuple(map(int, np.argwhere(np.isinf(array))[0]))
-        raise ValueError(f"`{name}` must be finite, or NaN where not known, got {array[bad]} at index {bad}")
-    return array
-
-
-def _weights(name: str, value: Any, n: int) -> Array | None:
-    """Check the weights of ``n`` rows."""
-    if value is None:
-        return None
-    weights = as_finite(name, value)
-    if weights.shape != (n,):
-        raise ValueError(f"`{name}` must be {n} numbers >= 0, got shape {weights.shape}")
-    if np.any(weights < 0):
-        raise ValueError(f"`{name}` must be {n} numbers >= 0, got {weights.min()}")
-    return weights
-
-
 def spans(directions: Array, slopes: Array) -> tuple[Array, Array]:
     """Return orthonormal frames (n, r, d) of the ``directions`` (n, m, d), and the part of the gradients in them.
 
@@ -358,15 +323,3 @@ def spans(directions: Array, slopes: Array) -> tuple[Array, Array]:
     inverse = np.divide(1.0, values, where=kept, out=np.zeros_like(values))
     along = np.einsum("n...m,nmr,nr->n...r", scaled, left, inverse)
     return frames, np.einsum("n...r,nrd->n...d", along, frames)
-
-
-def _derivative(name: str, value: Any, shape: tuple[int, ...], letters: tuple[str, ...]) -> Array | None:
-    """Check an array of derivatives against the shape that the points and values ask for."""
-    if value is None:
-        return None
-    array = _finite_or_unknown(name, value)
-    if array.shape != shape:
-        names = letters if len(shape) == len(letters) else tuple(c for c in letters if c != "k")
-        hint = ": transpose it?" if array.ndim == len(shape) and sorted(array.shape) == sorted(shape) else ""
-        raise ValueError(f"`{name}` must have shape ({', '.join(names)}) = {shape}, got {array.shape}{hint}")
-    return array

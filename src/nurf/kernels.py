@@ -14,10 +14,10 @@ from scipy.interpolate import PPoly, make_interp_spline
 from scipy.spatial.distance import cdist
 from scipy.special import beta, erfc, exprel, poch
 
+from nurf._types import Array
+from nurf._validation import as_finite
 from nurf.activations import Activation, Erf, Sigmoid, Softplus
-from nurf.hyperplanes import Ball
-from nurf.jets import Array, as_finite
-from nurf.network import Features, ShallowNetwork
+from nurf.networks import Ball, Features, ShallowNetwork
 
 ROUNDING = 1e-9  # by which a point may leave the ball, in radii: scaled data end on its boundary
 REACH = 40.0  # exp(-REACH) is nothing

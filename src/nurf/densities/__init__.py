@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from nurf.densities.active_subspace import ActiveSubspace
-from nurf.densities.base import Density, Law
-from nurf.densities.local import Local
-from nurf.densities.nonlocal_ import Nonlocal
-from nurf.densities.representation import Representation
-from nurf.densities.uniform import Uniform
+from nurf.densities._active_subspace import ActiveSubspace
+from nurf.densities._base import Density, PreparedDensity
+from nurf.densities._local import Local
+from nurf.densities._nonlocal import Nonlocal
+from nurf.densities._representation import Representation
+from nurf.densities._uniform import Uniform
 
 DENSITIES: dict[str, Callable[[int], Density]] = {
     "uniform": lambda order: Uniform(),
@@ -17,4 +17,13 @@ DENSITIES: dict[str, Callable[[int], Density]] = {
     "representation": Representation,
 }
 
-__all__ = ["DENSITIES", "ActiveSubspace", "Density", "Law", "Local", "Nonlocal", "Representation", "Uniform"]
+__all__ = [
+    "DENSITIES",
+    "ActiveSubspace",
+    "Density",
+    "Local",
+    "Nonlocal",
+    "PreparedDensity",
+    "Representation",
+    "Uniform",
+]

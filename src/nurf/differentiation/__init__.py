@@ -1,5 +1,5 @@
 """Derivatives of Python functions."""
 
-from nurf.differentiation.derivatives import Backend, derivatives
+from nurf.differentiation._derivatives import Backend, derivatives
 
 __all__ = ["Backend", "derivatives"]

@@ -17,12 +17,12 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError('nurf.plots needs matplotlib: pip install "nurf[plot]"') from error
 
-from nurf.plots.convergence import convergence
-from nurf.plots.densities import angle_offset_density
-from nurf.plots.hyperplanes import hyperplanes
-from nurf.plots.predictions import predicted_against_true
-from nurf.plots.sparse import certificate, sparse_path, trained_hyperplanes
-from nurf.plots.style import STYLES, LawStyle, style_of
+from nurf.plots._convergence import convergence
+from nurf.plots._densities import angle_offset_density
+from nurf.plots._hyperplanes import hyperplanes
+from nurf.plots._predictions import predicted_against_true
+from nurf.plots._sparse import certificate, sparse_path, trained_hyperplanes
+from nurf.plots._style import STYLES, LawStyle, style_of
 
 __all__ = [
     "STYLES",

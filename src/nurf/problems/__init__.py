@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from nurf.problems.base import Problem
-from nurf.problems.borehole import Borehole
-from nurf.problems.checkmark import Checkmark
-from nurf.problems.corner import Corner
-from nurf.problems.corner_peak import CornerPeak
-from nurf.problems.gaussian_bump import GaussianBump
-from nurf.problems.planar_wave import PlanarWave
-from nurf.problems.robot_arm import RobotArm
-from nurf.problems.separable import Separable
+from nurf.problems._base import Problem
+from nurf.problems._borehole import Borehole
+from nurf.problems._checkmark import Checkmark
+from nurf.problems._corner import Corner
+from nurf.problems._corner_peak import CornerPeak
+from nurf.problems._gaussian_bump import GaussianBump
+from nurf.problems._planar_wave import PlanarWave
+from nurf.problems._robot_arm import RobotArm
+from nurf.problems._separable import Separable
 
 __all__ = [
     "Borehole",

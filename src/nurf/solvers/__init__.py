@@ -1,28 +1,18 @@
-"""Solvers: ridge regression for outer weights, and sparse training of all weights."""
+"""Solvers: ridge regression for outer weights (``ridge``), and sparse training of all weights (``sparse``)."""
 
-from nurf.solvers.normal_equations import NormalEquations
-from nurf.solvers.penalties import L1, LogPenalty, Penalty
-from nurf.solvers.posterior import Posterior
-from nurf.solvers.ridge import DualRidge, PreciseRidge, PrimalRidge, Ridge, factor
-from nurf.solvers.rows import VALUES_ONLY, LossWeights
-from nurf.solvers.selection import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation, largest_near_best
+from nurf.solvers._rows import VALUES_ONLY, Loss
+from nurf.solvers.ridge import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
+from nurf.solvers.sparse import L1, LogPenalty, Penalty, SparseOptions
 
 __all__ = [
     "L1",
     "VALUES_ONLY",
-    "DualRidge",
     "GeneralizedCrossValidation",
     "LeaveOneOut",
     "LogPenalty",
-    "LossWeights",
-    "NormalEquations",
+    "Loss",
     "Penalty",
-    "Posterior",
-    "PreciseRidge",
-    "PrimalRidge",
-    "Ridge",
     "Rule",
+    "SparseOptions",
     "Validation",
-    "factor",
-    "largest_near_best",
 ]

@@ -1,11 +1,11 @@
 """Fits as pure functions: data in, a ``Fit`` out."""
 
-from nurf.training.adaptive import fit_adaptive, fit_searched, stage_counts
-from nurf.training.estimated import fit_estimated
-from nurf.training.outer import ALPHAS, Fit, Stage, fit_factored, fit_outer
-from nurf.training.random import fit_random
-from nurf.training.search import Candidates, Setting, Trial
-from nurf.training.sparse import SparseFit, SparseStep, fit_sparse, polish
+from nurf.training._adaptive import fit_adaptive, fit_searched, stage_counts
+from nurf.training._estimated import fit_estimated
+from nurf.training._outer import ALPHAS, Fit, Stage, fit_factored, fit_outer
+from nurf.training._random import fit_random
+from nurf.training._search import Candidates, Setting, Trial
+from nurf.training._sparse import SparseFit, SparseStep, fit_sparse, polish
 
 __all__ = [
     "ALPHAS",

@@ -1,0 +1,109 @@
+"""Which experiments a figure needs, in the full setting and in the quick one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reproduction.cases import CASES, Case
+from reproduction.fits import Draws, Experiment, Sampling, Training
+from reproduction.store import Unit
+
+LAWS_1D = ("uniform", "local", "nonlocal", "representation", "local_residual", "nonlocal_residual")
+LAWS_2D = ("uniform", "active_subspace", "local", "nonlocal", "representation", "local_residual")
+LAWS_ND = ("uniform", "active_subspace", "local", "nonlocal", "local_residual", "nonlocal_residual")
+SPARSE = ("sparse",)
+PORTRAYED = ("uniform", "local")
+PICTURED = ("representation", "local")
+N_DRAWS = 10_000
+
+# The first alpha of sparse training (the authors'), the number of steps by 4 down from it, and the largest network.
+# In 1d and 2d the paths are the authors'; from three dimensions on they end with 200 neurons, or where a step would
+# take minutes.
+PATHS: dict[str, tuple[float, int, int]] = {
+    "gaussian_bump": (0.1, 5, 300),
+    "gaussian_bump_s2": (0.01, 5, 300),
+    "planar_wave": (0.04, 6, 300),
+    "checkmark_2d": (0.04, 6, 300),
+    "corner": (0.04, 6, 300),
+    "separable": (0.04, 6, 300),
+    "checkmark_3d": (0.01, 5, 200),
+    "checkmark_4d": (0.01, 5, 200),
+    "corner_peak_3d": (0.01, 8, 200),
+    "corner_peak_4d": (0.01, 8, 200),
+    "robot_arm_6d": (0.01, 5, 200),
+    "borehole_8d": (0.01, 6, 200),
+}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much is run: all of the paper's, or a quick look.
+
+    Parameters
+    ----------
+    quick : bool
+        Two trials, and in three and more dimensions one trained path, without its last, dearest step.
+    trials : int, optional
+        Of every law; by default 10 in one and two dimensions and 4 above, as in the paper.
+    """
+
+    quick: bool = False
+    trials: int | None = None
+
+    def n_trials(self, case: Case, *, trained: bool = False) -> int:
+        """Return the number of trials."""
+        high = case.dimension > 2
+        usual = (1 if trained and high else 2) if self.quick else (4 if high else 10)
+        return usual if self.trials is None else self.trials
+
+
+@dataclass(frozen=True)
+class Part:
+    """An experiment with the laws and the number of trials that a figure needs of it."""
+
+    experiment: Experiment
+    laws: tuple[str, ...]
+    n_trials: int = 1
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """All laws and trials."""
+        return tuple(Unit(self.experiment, law, trial) for law in self.laws for trial in range(self.n_trials))
+
+
+def sampled(key: str, scope: Scope) -> Part:
+    """Return the sampled laws of a case, with growing numbers of neurons."""
+    case = CASES[key]
+    laws = {1: LAWS_1D, 2: LAWS_2D}.get(case.dimension, LAWS_ND)
+    return Part(Sampling(case, case.stages), laws, scope.n_trials(case))
+
+
+def trained(key: str, scope: Scope) -> Part:
+    """Return the trained networks of a case, along its path."""
+    case = CASES[key]
+    _, steps, limit = PATHS[key]
+    shorter = scope.quick and case.dimension > 2
+    return Part(_training(key, steps - shorter, limit), SPARSE, scope.n_trials(case, trained=True))
+
+
+def portrayed(key: str, n_neurons: int) -> Part:
+    """Return one network of a given size for each of two laws."""
+    return Part(Sampling(CASES[key], (n_neurons,), keep=True), PORTRAYED)
+
+
+def portrayed_training(key: str, n_neurons: int) -> Part:
+    """Return the path of trained networks up to a given size, two steps longer so that it comes there."""
+    return Part(_training(key, PATHS[key][1] + 2, n_neurons), SPARSE)
+
+
+def pictured(key: str) -> Part:
+    """Return many draws of two laws."""
+    return Part(Draws(CASES[key], N_DRAWS), PICTURED)
+
+
+def _training(key: str, steps: int, max_neurons: int) -> Training:
+    case, first = CASES[key], PATHS[key][0]
+    alphas = tuple(case.dimension * first * 4.0**-n for n in range(steps))
+    gamma = 10.0 if case.dimension == 1 else 5.0
+    theta = 0.5 if case.dimension == 2 else 0.25  # as the authors' programs have it
+    return Training(case, alphas, gamma, theta, max_neurons)

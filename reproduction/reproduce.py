@@ -1,0 +1,119 @@
+"""The paper's figures by one call: run, draw, decide, compare, report."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+from reproduction import drawing, report
+from reproduction.authors import reference
+from reproduction.claims import CLAIMS
+from reproduction.comparison import compare
+from reproduction.evidence import Evidence
+from reproduction.figures import FIGURES, PaperFigure, Results
+from reproduction.findings import Section
+from reproduction.plan import Scope
+from reproduction.runner import Say, run_units
+from reproduction.store import Store
+
+
+def reproduce(
+    figures: Iterable[str] | None = None,
+    *,
+    out: str | Path = "reproduction",
+    quick: bool = False,
+    trials: int | None = None,
+    jobs: int = 1,
+    say: Say = print,
+    progress: bool | None = None,
+) -> list[Section]:
+    """Reproduce figures of the paper: compute, draw, decide its claims, compare with the authors' code, and report.
+
+    Everything is written under ``out``: ``report.html``, the pictures ``figures/fig5.svg`` (and .pdf, .png), the errors
+    ``tables/fig5.csv``, and all single results under ``results``, so that a run that was ended goes on where it
+    stopped, and a figure that is asked for again is drawn from what is there.
+
+    Parameters
+    ----------
+    figures : iterable of str, optional
+        Such as ``["fig4", "fig11"]``; by default all.
+    out : path, default "reproduction"
+        A folder, made where there is none.
+    quick : bool, default False
+        Two trials instead of the paper's ten (four from three dimensions on), and shorter paths of training there.
+    trials : int, optional
+        Another number of trials.
+    jobs : int, default 1
+        Processes.
+    say : callable
+        Takes the messages.
+    progress : bool, optional
+        Whether a bar is shown; by default where the error stream is a terminal.
+
+    Returns
+    -------
+    list of Section
+        What the report shows.
+    """
+    chosen = _chosen(figures)
+    if trials is not None and trials < 1:
+        raise ValueError(f"`trials` must be at least 1, got {trials}")
+    if jobs < 1:
+        raise ValueError(f"`jobs` must be at least 1, got {jobs}")
+    out = _writable(Path(out))
+    scope = Scope(quick, trials)
+    start = time.perf_counter()
+    units = [unit for figure in chosen for unit in figure.units(scope)]
+    results = run_units(units, Store(out / "results"), jobs=jobs, say=say, progress=progress)
+    sections = [_section(figure, results, scope, out) for figure in chosen]
+    report.write(out / "report.html", sections, setting=_sentence(scope, jobs), seconds=time.perf_counter() - start)
+    say(f"wrote {out / 'report.html'}")
+    return sections
+
+
+def _section(figure: PaperFigure, results: Results, scope: Scope, out: Path) -> Section:
+    evidence = figure.evidence(results, scope)
+    evidence.table.write(out / "tables" / f"{figure.name}.csv")
+    return Section(
+        name=figure.name,
+        title=figure.title,
+        caption=figure.caption,
+        says=figure.says,
+        picture=drawing.write(figure.draw(evidence), out / "figures" / figure.name),
+        findings=tuple(claim.beside(evidence, Evidence(reference())) for claim in CLAIMS[figure.name]),
+        comparisons=compare(evidence.table, figure.keys),
+        seconds=sum(results[unit].seconds for unit in dict.fromkeys(figure.units(scope))),
+        note=figure.note(scope),
+    )
+
+
+def _chosen(figures: Iterable[str] | None) -> list[PaperFigure]:
+    names = list(dict.fromkeys(FIGURES if figures is None else figures)) or list(FIGURES)
+    unknown = [name for name in names if name not in FIGURES]
+    if unknown:
+        raise ValueError(f"no figure is called {', '.join(map(repr, unknown))}: expected {', '.join(FIGURES)}")
+    return [FIGURES[name] for name in FIGURES if name in names]
+
+
+def _writable(out: Path) -> Path:
+    """Return the folder, made where there is none, once something could be written there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ValueError(f"`out` must be a folder to write to, got {out}: {error.strerror or error}") from error
+    return out
+
+
+def _sentence(scope: Scope, jobs: int) -> str:
+    kind = "quick" if scope.quick else "full"
+    usual = "2" if scope.quick else "10 in one and two dimensions and 4 above"
+    trials = usual if scope.trials is None else str(scope.trials)
+    return (
+        f"nurf {version('nurf')}, {kind} setting: trials: {trials}; up to 50 neurons in one dimension, 250 in two, "
+        f"1000 above; {jobs} process{'es' if jobs > 1 else ''} of one thread each."
+    )

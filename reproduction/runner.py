@@ -1,0 +1,101 @@
+"""Units of work, run side by side; what is done is kept at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from joblib import Parallel, delayed, parallel_config
+from threadpoolctl import threadpool_limits
+
+from reproduction.results import Result
+from reproduction.store import CorruptError, Store, Unit
+
+Say = Callable[[str], None]
+
+
+def run_units(
+    units: Sequence[Unit], store: Store, *, jobs: int = 1, say: Say = print, progress: bool | None = None
+) -> dict[Unit, Result]:
+    """Return the results of all units: those that the store has, and the others computed, the longest first.
+
+    Parameters
+    ----------
+    units : sequence of Unit
+    store : Store
+        Where results are kept as soon as they are there: a run that was ended goes on where it stopped.
+    jobs : int, default 1
+        Processes. Each computes with one thread, so that results depend neither on their number nor on the order.
+    say : callable
+        Takes the messages.
+    progress : bool, optional
+        Whether a bar is shown; by default where the error stream is a terminal.
+    """
+    results: dict[Unit, Result] = {}
+    for unit in dict.fromkeys(units):
+        try:
+            found = store.load(unit)
+        except CorruptError as error:
+            say(f"{error}: computing it again")
+            found = None
+        if found is not None:
+            results[unit] = found
+    missing = sorted((unit for unit in dict.fromkeys(units) if unit not in results), key=lambda unit: -unit.effort)
+    if results:
+        say(f"{len(results)} of {len(results) + len(missing)} results are there already")
+    if missing:
+        with _bar(missing, jobs, say, progress) as advance:
+            for unit, result in _computed(missing, store, jobs):
+                results[unit] = result
+                advance(unit)
+    return {unit: results[unit] for unit in units}
+
+
+def _computed(units: Sequence[Unit], store: Store, jobs: int) -> Iterator[tuple[Unit, Result]]:
+    if jobs == 1:
+        with threadpool_limits(1):
+            for unit in units:
+                yield _work(unit, store)
+        return
+    with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+        yield from Parallel(return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)(
+            delayed(_work)(unit, store) for unit in units
+        )
+
+
+def _work(unit: Unit, store: Store) -> tuple[Unit, Result]:
+    """Compute and keep; this is what a process is given, so that nothing is lost where the first one ends."""
+    result = unit.run()
+    store.save(unit, result)
+    return unit, result
+
+
+@contextmanager
+def _bar(units: Sequence[Unit], jobs: int, say: Say, progress: bool | None) -> Iterator[Callable[[Unit], None]]:
+    """Yield a function to call after each unit: it moves a bar, or says at every quarter how far the run is."""
+    total, done = sum(unit.effort for unit in units), 0.0
+    if sys.stderr.isatty() if progress is None else progress:
+        from rich.console import Console  # only who wants a bar needs it
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left:"))
+        bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+        with bar:
+            task = bar.add_task(f"{len(units)} fits", total=total)
+            yield lambda unit: bar.update(
+                task, advance=unit.effort, description=f"{unit.experiment.case.key}, {unit.law}"
+            )
+        return
+    say(f"{len(units)} to compute in {jobs} process{'es' if jobs > 1 else ''}")
+    said = 0
+
+    def advance(unit: Unit) -> None:
+        nonlocal done, said
+        done += unit.effort
+        if int(4 * done / total + 1e-9) > said:
+            said = int(4 * done / total + 1e-9)
+            if said < 4:
+                say(f"about {25 * said}% done")
+
+    yield advance

@@ -1,0 +1,52 @@
+"""The active-subspace law: one covariance of derivatives for the whole domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nurf._types import Array
+from nurf.densities._angular import in_range, log_sphere_area, principal_axes
+from nurf.densities._base import DerivativeDensity, PreparedDensity
+from nurf.densities._uniform import log_uniform_offsets, with_uniform_offsets
+from nurf.jets import Jet
+from nurf.networks import Domain, Hyperplanes
+
+
+@dataclass(frozen=True)
+class ActiveSubspace(DerivativeDensity):
+    """Normals by the angular central Gaussian of ``C = sum_k g_k g_k^T``, uniform offsets (paper, section 4.3.1).
+
+    ``a = g / |g|`` with ``g ~ N(0, C)``; for ``order=2``, ``C = sum_k H_k H_k^T``. On a rank-deficient ``C`` all
+    normals lie in its range: a direction in which the function is constant never gets a neuron.
+    """
+
+    def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
+        directions = self._directions(jet) * np.sqrt(jet.weights(1))[:, None, None]
+        scales, axes = principal_axes(directions.reshape(-1, jet.n_features))
+        return PreparedActiveSubspace(domain, scales, axes)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedActiveSubspace(PreparedDensity):
+    """The law of ``ActiveSubspace``: ``C = axes^T diag(scales)^2 axes`` with ``axes`` of shape (r, d)."""
+
+    domain: Domain
+    scales: Array
+    axes: Array
+
+    def sample(self, n: int, rng: np.random.Generator) -> Hyperplanes:
+        """Draw ``n`` independent hyperplanes."""
+        # noise along the coordinates, so that a seed fixes the draw whatever signs the axes have
+        directions = (rng.standard_normal((n, self.axes.shape[1])) @ self.axes.T * self.scales) @ self.axes
+        return with_uniform_offsets(directions, self.domain, rng)
+
+    def log_density(self, hyperplanes: Hyperplanes) -> Array:
+        """Return the logarithm of eq. 4.4 times the uniform density of the offset; minus infinity off the range."""
+        coordinates, inside = in_range(hyperplanes.normals, self.axes)
+        lengths = np.linalg.norm(coordinates / self.scales, axis=1)  # sqrt(a^T C^+ a), zero only off the range
+        lengths = np.maximum(lengths, np.finfo(float).tiny)
+        r = len(self.scales)
+        angular = -log_sphere_area(r) - np.log(self.scales).sum() - r * np.log(lengths)
+        return np.where(inside, angular + log_uniform_offsets(hyperplanes, self.domain), -np.inf)

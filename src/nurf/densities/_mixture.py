@@ -1,0 +1,70 @@
+"""Mixtures over the data points: pick a point, a direction there, and an offset near it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from nurf._blocks import row_blocks
+from nurf._types import Array, Index
+from nurf.densities._angular import in_range, log_angular_density
+from nurf.densities._base import PreparedDensity
+from nurf.networks import Hyperplanes
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedMixture(PreparedDensity):
+    """``M = sum_k p_k (law of a at x_k) (law of b = -a.x_k + offset_std N(0, 1))`` (paper, eqs. 4.5 and 4.6).
+
+    Parameters
+    ----------
+    points : array of shape (K, d)
+        The points ``x_k``.
+    masses : array of shape (K,)
+        The probabilities ``p_k``, up to their sum.
+    axes : array of shape (r, d)
+        An orthonormal basis of the subspace that holds all normals.
+    offset_std : float
+        Standard deviation of the signed distance between a hyperplane and its point.
+    """
+
+    points: Array
+    masses: Array
+    axes: Array
+    offset_std: float
+
+    @abstractmethod
+    def draw_directions(self, index: Index, rng: np.random.Generator) -> Array:
+        """Draw one direction (of any length) at each of the points ``index``, of shape (n, r) along ``axes``."""
+
+    @abstractmethod
+    def covariances(self, index: Index) -> Array:
+        """Return the covariances of those directions, of shape (n, r, r)."""
+
+    def sample(self, n: int, rng: np.random.Generator) -> Hyperplanes:
+        """Draw ``n`` independent hyperplanes."""
+        cumulated = np.cumsum(self.masses)
+        index = np.searchsorted(cumulated, rng.random(n) * cumulated[-1], side="right")
+        directions = self.draw_directions(index, rng) @ self.axes
+        shift = self.offset_std * rng.standard_normal(n)
+        return Hyperplanes.through(self.points[index], directions, shift)
+
+    def log_density(self, hyperplanes: Hyperplanes) -> Array:
+        """Return the logarithm of the mixture's density, by a sum over all points for each hyperplane."""
+        coordinates, inside = in_range(hyperplanes.normals, self.axes)
+        log_masses = np.log(
+            self.masses / self.masses.sum(), where=self.masses > 0, out=np.full(len(self.masses), -np.inf)
+        )
+        result = np.full(len(hyperplanes), -np.inf)
+        drawn = np.flatnonzero(self.masses > 0).astype(np.int64)
+        for block in row_blocks(len(drawn), len(hyperplanes) + len(self.axes) ** 2):
+            index = drawn[block]
+            distances = hyperplanes.signed_distance(self.points[index])
+            terms = norm.logpdf(distances, scale=self.offset_std) + log_masses[index, None]
+            terms += log_angular_density(self.covariances(index), coordinates)
+            result = np.logaddexp(result, logsumexp(terms, axis=0))
+        return np.where(inside, result, -np.inf)

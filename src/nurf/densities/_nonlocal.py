@@ -1,0 +1,117 @@
+"""Nonlocal sampling: every neuron combines the derivatives in the neighbourhood of a data point."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from nurf._blocks import row_blocks
+from nurf._types import Array, Index
+from nurf.densities._angular import principal_axes
+from nurf.densities._base import DerivativeDensity, PreparedDensity
+from nurf.densities._mixture import PreparedMixture
+from nurf.jets import Jet
+from nurf.networks import Domain
+
+
+@dataclass(frozen=True)
+class Nonlocal(DerivativeDensity):
+    """The paper's mixture with exponential neighbourhood weights (eq. 4.6; with Hessians, section 4.4).
+
+    With ``w_{kk'} = exp(-|x_k - x_k'| / (2 delta_W))`` and ``C_k = sum_k' w_{kk'}^2 g_k' g_k'^T``, points are drawn in
+    proportion to ``sqrt(tr C_k)``, normals by the angular central Gaussian of ``C_k``, and ``b = -a.x_k + delta_W
+    N(0, 1)``. A small bandwidth gives ``Local``, a large one the directions of ``ActiveSubspace``.
+
+    Parameters
+    ----------
+    order : {1, 2}
+        Gradients or Hessians.
+    bandwidth : float, optional
+        The paper's ``delta_W``; by default twice the width of the neurons.
+    """
+
+    bandwidth: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bandwidth is not None and not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
+            raise ValueError(f"`bandwidth` must be a number > 0, got {self.bandwidth!r}")
+
+    def at_width(self, width: float) -> Nonlocal:
+        """Take twice the width for the bandwidth, unless there is one."""
+        return replace(self, bandwidth=2 * width) if self.bandwidth is None and width > 0 else self
+
+    def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
+        if self.bandwidth is None:
+            raise ValueError("`bandwidth` must be a number > 0: there is no width to take it from")
+        directions = self._directions(jet)
+        _, axes = principal_axes(directions.reshape(-1, jet.n_features))
+        energies = jet.weights(1) * np.sum(directions**2, axis=(1, 2))
+        traces = neighbourhood_totals(jet.X, energies, self.bandwidth)
+        rows = directions @ axes.T * np.sqrt(jet.weights(1))[:, None, None]
+        return PreparedNonlocal(jet.X, jet.weights(1) * np.sqrt(traces), axes, self.bandwidth, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedNonlocal(PreparedMixture):
+    """The law of ``Nonlocal``: the rows ``F_k`` at each point, of shape (K, m, r), along ``axes``."""
+
+    rows: Array
+
+    def draw_directions(self, index: Index, rng: np.random.Generator) -> Array:
+        """Draw from ``N(0, C_k)``, by one factor for each point that was selected."""
+        selected, position = np.unique(index, return_inverse=True)
+        noise = rng.standard_normal((len(index), self.axes.shape[1])) @ self.axes.T
+        result = np.empty_like(noise)
+        for block in row_blocks(len(selected), len(self.axes) ** 2):
+            eigenvalues, vectors = np.linalg.eigh(self.covariances(selected[block]))
+            scaled = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))[:, None, :]
+            roots = scaled @ np.swapaxes(vectors, 1, 2)  # symmetric, so that the signs of the vectors do not matter
+            here = (position >= block.start) & (position < block.stop)
+            result[here] = np.einsum("nij,nj->ni", roots[position[here] - block.start], noise[here])
+        return result
+
+    def covariances(self, index: Index) -> Array:
+        """Return ``C_k = sum_k' w_{kk'}^2 F_k'^T F_k'``."""
+        r = len(self.axes)
+        upper = np.triu_indices(r)
+        sums = np.zeros((len(index), len(upper[0])))
+        for rows in row_blocks(len(self.points), max(len(index), len(upper[0]))):
+            products = np.einsum("kmi,kmj->kij", self.rows[rows], self.rows[rows])[:, upper[0], upper[1]]
+            sums += neighbourhood_weights(self.points[index], self.points[rows], self.offset_std) @ products
+        result = np.empty((len(index), r, r))
+        result[:, upper[0], upper[1]] = result[:, upper[1], upper[0]] = sums
+        return result
+
+
+def neighbourhood_weights(X: Array, Y: Array, bandwidth: float) -> Array:
+    """Return ``w^2 = exp(-|x - y| / bandwidth)``, of shape (n, m)."""
+    return np.asarray(np.exp(cdist(X, Y) / -bandwidth))
+
+
+def neighbourhood_totals(X: Array, masses: Array, bandwidth: float) -> Array:
+    """Return ``sum_k' exp(-|x_k - x_k'| / bandwidth) m_k'`` for all points, by pairs of blocks, each pair once.
+
+    The exponential is taken in single precision (relative error below 1e-5), and blocks are shared among threads, for
+    speed; the result does not depend on their number.
+    """
+    unit = masses.max()
+    light = (masses / unit).astype(np.float32)
+    blocks = list(row_blocks(len(X), 512, elements=512 * 512))
+
+    def totals_with_later_blocks(number: int) -> Array:
+        rows, totals = blocks[number], np.zeros(len(X))
+        for columns in blocks[number:]:
+            weights = (cdist(X[rows], X[columns]) / -bandwidth).astype(np.float32)
+            np.exp(weights, out=weights)
+            totals[rows] += weights @ light[columns]
+            if columns is not rows:
+                totals[columns] += light[rows] @ weights
+        return totals
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return np.asarray(sum(pool.map(totals_with_later_blocks, range(len(blocks)))) * unit)

@@ -1,0 +1,174 @@
+"""The functions ``psi_k`` of one variable by which the exact density weighs the data (paper, section 4.1)."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.integrate import cumulative_trapezoid
+from scipy.special import bernoulli, gamma, hyp1f1
+
+from nurf._types import Array
+
+Complex = npt.NDArray[np.complex128]
+
+EULER_MACLAURIN_TERMS = 12
+EULER_MACLAURIN_START = 12
+
+
+class Mollifier(ABC):
+    """A bump ``eta`` on the line, known by the moments of its Fourier transform ``h``.
+
+    A subclass computes ``moment(m, t) = int_0^infinity xi^m h(xi) exp(i xi t) dxi``.
+    """
+
+    @abstractmethod
+    def moment(self, m: int, t: Array) -> Complex:
+        """Return the ``m``-th moment at ``t``."""
+
+    def stretch(self, dimension: int, order: int) -> float:
+        """Return the factor between the width of the neurons and that of the bump."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Logistic(Mollifier):
+    """The sigmoid's own bump ``sech(t / 2)^2 / 4``, with ``h(xi) = pi xi / sinh(pi xi)``.
+
+    By ``1 / sinh(z) = 2 sum_j exp(-(2 j + 1) z)``, the moment is
+    ``(m+1)! (2 pi)^-(m+1) zeta(m+2, 1/2 - i t / (2 pi))`` with Hurwitz' zeta function.
+    """
+
+    def moment(self, m: int, t: Array) -> Complex:
+        """Return the moment, by Euler and Maclaurin's formula for the zeta function."""
+        scale = math.factorial(m + 1) * (2 * np.pi) ** -(m + 1)
+        q: Complex = np.asarray(0.5 - 1j * np.asarray(t, float) / (2 * np.pi), dtype=np.complex128)
+        return scale * _hurwitz_zeta(m + 2, q)
+
+
+@dataclass(frozen=True)
+class Gaussian(Mollifier):
+    """The normal density, with ``h(xi) = exp(-xi^2 / 2)``; its moments are Kummer's functions of ``-t^2 / 2``."""
+
+    def moment(self, m: int, t: Array) -> Complex:
+        """Return the moment."""
+        t = np.asarray(t, float)
+        z = -(t**2) / 2
+        even = 2 ** ((m - 1) / 2) * gamma((m + 1) / 2) * hyp1f1((m + 1) / 2, 0.5, z)
+        odd = 2 ** (m / 2) * gamma(m / 2 + 1) * t * hyp1f1(m / 2 + 1, 1.5, z)
+        return np.asarray(even + 1j * odd)
+
+
+@dataclass(frozen=True)
+class Cauchy(Mollifier):
+    """The Cauchy density, with ``h(xi) = exp(-xi)`` and the moment ``m! (1 - i t)^-(m+1)``.
+
+    As in the authors' experiments it is ``sqrt(d + s - 1)`` times as wide as the neurons.
+    """
+
+    def moment(self, m: int, t: Array) -> Complex:
+        """Return the moment."""
+        return np.asarray(math.factorial(m) * (1 - 1j * np.asarray(t)) ** -(m + 1))
+
+    def stretch(self, dimension: int, order: int) -> float:
+        """Return ``sqrt(d + s - 1)``."""
+        return math.sqrt(dimension + order - 1)
+
+
+MOLLIFIERS: dict[str, Mollifier] = {"logistic": Logistic(), "gaussian": Gaussian(), "cauchy": Cauchy()}
+
+
+def psi(mollifier: Mollifier, dimension: int, k: int, t: Any) -> Array:
+    """Return ``psi_k = c_d (-d/dt)^k Lambda^(d-1) eta`` at ``t``, with ``1 / c_d = 2 (2 pi)^(d-1)`` (section 4.1).
+
+    ``Lambda`` multiplies the Fourier transform by ``|xi|``, so that, in any dimension of either parity,
+    ``psi_k(t) = c_d / pi int_0^infinity xi^(d-1+k) h(xi) cos(xi t - k pi / 2) dxi``.
+    """
+    moment = mollifier.moment(dimension - 1 + k, np.asarray(t, float))
+    constant = 1 / (2 * np.pi * (2 * np.pi) ** (dimension - 1))
+    return np.asarray(constant * ((-1j) ** k * moment).real)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """``psi_{k,delta}(t) = delta^-(d+k) psi_k(t / delta)``, tabulated once for all ``delta`` and interpolated."""
+
+    mollifier: Mollifier
+    dimension: int
+    k: int
+    width: float
+
+    @property
+    def scale(self) -> float:
+        """The factor ``delta^-(d+k)``."""
+        return float(self.width ** -(self.dimension + self.k))
+
+    def __call__(self, t: Array) -> Array:
+        """Return the values at ``t``."""
+        t = np.asarray(t, float)
+        values = _table(self.mollifier, self.dimension, self.k)(np.atleast_1d(t) / self.width)
+        return np.asarray(values.reshape(t.shape) * self.scale)
+
+    def cumulated(self, reach: float) -> tuple[Array, Array]:
+        """Return nodes in ``[-reach, reach]`` and the integrals of ``|psi_{k,delta}|`` from ``-reach`` up to them."""
+        step = _table(self.mollifier, self.dimension, self.k).step * self.width
+        nodes = np.linspace(-reach, reach, 2 * int(np.ceil(reach / step)) + 1)
+        return nodes, cumulative_trapezoid(np.abs(self(nodes)), nodes, initial=0.0)
+
+
+class _Table:
+    """``psi_k`` by cubic Hermite interpolation, with ``psi_k' = -psi_{k+1}``; computed beyond ``REACH``."""
+
+    REACH = 100.0
+    RESOLUTION = 1000  # nodes for each oscillation at the frequency where xi^(d-1+k) exp(-xi) is largest
+
+    def __init__(self, mollifier: Mollifier, dimension: int, k: int) -> None:
+        frequency = max(1, dimension - 1 + k)
+        self.n = int(self.REACH * frequency * self.RESOLUTION / (2 * np.pi))
+        self.step = self.REACH / self.n
+        self.odd = k % 2 == 1
+        self.exact = partial(psi, mollifier, dimension, k)
+        nodes = np.linspace(0.0, self.REACH, self.n + 1)
+        values, slopes = self.exact(nodes), -self.step * psi(mollifier, dimension, k + 1, nodes)
+        rise, left, right = np.diff(values), slopes[:-1], slopes[1:]
+        # on each cell, the coefficients of 1, f, f^2 and f^3 for f in [0, 1]
+        self.coef = np.column_stack([values[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise])
+
+    def __call__(self, t: Array) -> Array:
+        position = np.abs(t)
+        position *= 1 / self.step
+        far = position >= self.n
+        cell = position.astype(np.int64)
+        position -= cell
+        c = self.coef.take(cell, axis=0, mode="clip")
+        values = ((c[..., 3] * position + c[..., 2]) * position + c[..., 1]) * position + c[..., 0]
+        if self.odd:
+            values = np.where(t < 0, -values, values)
+        if far.any():
+            values[far] = self.exact(t[far])
+        return np.asarray(values)
+
+
+@lru_cache(maxsize=32)
+def _table(mollifier: Mollifier, dimension: int, k: int) -> _Table:
+    return _Table(mollifier, dimension, k)
+
+
+def _hurwitz_zeta(s: int, q: Complex) -> Complex:
+    """Return ``sum_j (q + j)^-s`` for whole ``s >= 2`` and complex ``q`` with positive real part."""
+    total = np.zeros_like(q)
+    for j in range(EULER_MACLAURIN_START):
+        total += (q + j) ** -s
+    q = q + EULER_MACLAURIN_START
+    total += q ** (1 - s) / (s - 1) + q**-s / 2
+    numbers = bernoulli(2 * EULER_MACLAURIN_TERMS)[2::2]
+    factor = s * q ** (-s - 1)
+    for r, number in enumerate(numbers, start=1):
+        total += number / math.factorial(2 * r) * factor
+        factor = factor * (s + 2 * r - 1) * (s + 2 * r) / q**2
+    return total

@@ -1,0 +1,265 @@
+"""Sampling from the exact representation: neurons where the integral formula puts its mass (paper, section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.spatial import cKDTree
+from scipy.special import gammaln
+
+from nurf._blocks import row_blocks
+from nurf._types import Array
+from nurf.densities._angular import around, sphere_quadrature
+from nurf.densities._base import DerivativeDensity, PreparedDensity
+from nurf.densities._profiles import MOLLIFIERS, Mollifier, Profile
+from nurf.densities._samplers import SAMPLERS, Draw, Sampler
+from nurf.jets import Jet
+from nurf.networks import Domain, Hyperplanes
+
+DATA = ("values", "gradients", "hessians")
+
+
+@dataclass(frozen=True)
+class Representation(DerivativeDensity):
+    """The law with density ``|c_delta(a, b)|``, the exact coefficients of the smoothed function (paper, eq. 3.5).
+
+    ``eta_delta * f = int sigma_s(a.x + b) c_delta(a, b) da db + p`` with a polynomial ``p`` of degree s - 1, for
+    ``f`` that vanishes outside the data's domain, where
+
+    - ``c_delta = int f(x) psi_{s,delta}(a.x + b) dx`` from values,
+    - ``c_delta = int a.grad f(x) psi_{s-1,delta}(a.x + b) dx`` from gradients,
+    - ``c_delta = int a^T hess f(x) a psi_{s-2,delta}(a.x + b) dx`` from Hessians,
+
+    (sections 3.2, 4.1 and 4.4), each estimated by the mean over the data of the integrand over the data's density
+    ``rho``. With several outputs, ``|c_delta|`` is the length of the vector of their coefficients.
+
+    Parameters
+    ----------
+    order : {1, 2}
+        The order ``s`` of the activation.
+    width : float, optional
+        The paper's ``delta``; by default the width of the neurons.
+    mollifier : {"logistic", "gaussian", "cauchy"} or Mollifier
+        The bump ``eta``: the sigmoid's own, the normal density, or that of the authors' experiments.
+    data : {"values", "gradients", "hessians"}, optional
+        Which formula is used; by default gradients for order 1, Hessians for order 2.
+    rho : "uniform", "knn" or callable, default "uniform"
+        The density of the points: constant on the smallest box around them, estimated from the distances to their
+        nearest neighbours, or a function of points (n, d), in the units in which the data are scaled.
+    sampler : {"rejection", "metropolis"} or Sampler
+        How hyperplanes are drawn.
+    """
+
+    width: float | None = None
+    mollifier: str | Mollifier = "logistic"
+    data: str | None = None
+    rho: str | Callable[[Array], Array] = "uniform"
+    sampler: str | Sampler = "rejection"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.width is not None and not (np.isfinite(self.width) and self.width > 0):
+            raise ValueError(f"`width` must be a number > 0, got {self.width!r}")
+        for name, table in (("mollifier", MOLLIFIERS), ("sampler", SAMPLERS)):
+            value = getattr(self, name)
+            if isinstance(value, str) and value not in table:
+                raise ValueError(f"`{name}` must be one of {', '.join(table)}, or an object, got {value!r}")
+        if self.data is not None and self.data not in DATA[: self.order + 1]:
+            raise ValueError(
+                f"`data` must be one of {', '.join(DATA[: self.order + 1])} for order {self.order}, got {self.data!r}"
+            )
+        if not callable(self.rho) and self.rho not in ("uniform", "knn"):
+            raise ValueError(f"`rho` must be 'uniform', 'knn' or a function, got {self.rho!r}")
+
+    @property
+    def power(self) -> int:
+        """How many derivatives of the data are used."""
+        return self.order if self.data is None else DATA.index(self.data)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The kind of derivatives that the formula uses."""
+        return frozenset(DATA[self.power : self.power + 1]) - {"values"}
+
+    def at_width(self, width: float) -> Representation:
+        """Take the width of the neurons, unless there is one."""
+        return replace(self, width=width) if self.width is None else self
+
+    def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
+        if self.width is None:
+            raise ValueError("`width` must be a number > 0: there are no neurons to take it from")
+        mollifier = MOLLIFIERS[self.mollifier] if isinstance(self.mollifier, str) else self.mollifier
+        d = jet.n_features
+        profile = Profile(mollifier, d, self.order - self.power, self.width * mollifier.stretch(d, self.order))
+        data = _data(jet, self.power)
+        scale = float(np.abs(data).max())
+        if scale == 0:
+            raise ValueError(f"all known {DATA[self.power]} are zero: the density is zero everywhere; use Uniform()")
+        directions, strengths = _atoms(data / scale, d)
+        strengths = strengths * (jet.weights(0) / jet.weights(0).sum() / self._rho(jet))[:, None, None]
+        sampler = SAMPLERS[self.sampler] if isinstance(self.sampler, str) else self.sampler
+        return PreparedRepresentation(jet.X, directions, strengths, scale, self.power, profile, domain, sampler)
+
+    def _rho(self, jet: Jet) -> Array:
+        n = len(jet)
+        if self.rho == "uniform":
+            sides = np.ptp(jet.X, axis=0)
+            return np.full(n, 1 / np.prod(sides[sides > 0]))
+        if self.rho == "knn":
+            return _nearest_neighbour_density(jet.X, jet.weights(0))
+        assert callable(self.rho)
+        rho = np.asarray(self.rho(jet.X), float)
+        if rho.shape != (n,):
+            raise ValueError(f"`rho` must return {n} numbers > 0, got shape {rho.shape}")
+        if not np.all((rho > 0) & np.isfinite(rho)):
+            raise ValueError(f"`rho` must return {n} numbers > 0, got the smallest {rho.min()}")
+        return rho
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedRepresentation(PreparedDensity):
+    """The law of ``Representation``: ``c(a, b) = scale sum_k psi(a.x_k + b) sum_i w_ki (a.v_ki)^power``.
+
+    Parameters
+    ----------
+    points : array of shape (K, d)
+    directions : array of shape (K, m, d)
+        Unit vectors ``v``: gradients, or eigenvectors of Hessians; for all outputs (K, k m', d).
+    strengths : array of shape (K, k, m')
+        The numbers ``w`` for each of ``k`` outputs.
+    scale : float
+        The size of the data, by which they were divided: it may be as small or large as numbers get.
+    power : int
+    profile : Profile
+        ``psi``.
+    domain : Domain
+        Only hyperplanes that meet it have positive density.
+    sampler : Sampler
+    """
+
+    points: Array
+    directions: Array
+    strengths: Array
+    scale: float
+    power: int
+    profile: Profile
+    domain: Domain
+    sampler: Sampler
+
+    @property
+    def width(self) -> float:
+        """The length over which the density varies."""
+        return self.profile.width
+
+    def coefficients(self, hyperplanes: Hyperplanes) -> Array:
+        """Return ``c(a, b)`` for each output, of shape (N, k)."""
+        return np.asarray(self._sums(hyperplanes)[0] * self.scale)
+
+    def ratios(self, hyperplanes: Hyperplanes) -> tuple[Array, Array]:
+        """Return ``|c|``, 0 off the domain, and its bound ``scale sum_k |psi| sum_i |w_ki| |a.v_ki|^power``."""
+        coefficients, bounds = self._sums(hyperplanes)
+        low, high = self.domain.offset_range(hyperplanes.normals)
+        inside = (hyperplanes.offsets >= low) & (hyperplanes.offsets <= high)
+        sizes = np.linalg.norm(coefficients, axis=1) * self.scale
+        return np.where(inside, sizes, 0.0), bounds * self.scale
+
+    def log_density(self, hyperplanes: Hyperplanes) -> Array:
+        """Return ``log |c(a, b)|``: the log-density up to ``log_constant()``; minus infinity off the domain."""
+        sizes, _ = self.ratios(hyperplanes)
+        return np.log(sizes, where=sizes > 0, out=np.full(len(sizes), -np.inf))
+
+    def log_constant(self, nodes: int = 200) -> float:
+        """Return ``log int |c(a, b)| da db`` by quadrature with ``nodes`` offsets and as many angles, for d <= 3."""
+        normals, areas = sphere_quadrature(self.points.shape[1], nodes)
+        low, high = self.domain.offset_range(normals)
+        shares = (np.arange(nodes) + 0.5) / nodes
+        offsets = low[:, None] + (high - low)[:, None] * shares
+        planes = Hyperplanes(np.repeat(normals, nodes, axis=0), offsets.ravel())
+        sizes, _ = self.ratios(planes)
+        return float(np.log(np.sum(areas * (high - low) * sizes.reshape(-1, nodes).mean(axis=1))))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Hyperplanes:
+        """Draw ``n`` hyperplanes."""
+        return self.draw(n, rng).hyperplanes
+
+    def draw(self, n: int, rng: np.random.Generator) -> Draw:
+        """Draw ``n`` hyperplanes, with a report of how many candidates that took."""
+        return self.sampler.draw(self, n, rng)
+
+    def propose(self, n: int, rng: np.random.Generator) -> Hyperplanes:
+        """Draw ``n`` hyperplanes from the law whose density is the bound of ``ratios``: a mixture over the data.
+
+        An atom in proportion to ``|w|``, a normal by ``|a.v|^power`` on the sphere, and ``a.x_k + b`` by ``|psi|``.
+        """
+        cumulated, (nodes, integrals) = self._cumulated
+        atom = np.searchsorted(cumulated, rng.random(n) * cumulated[-1], side="right")
+        point, kind = np.divmod(atom, self.directions.shape[1])
+        normals = around(self.directions[point, kind], self.power, rng)
+        shift = np.interp(rng.random(n) * integrals[-1], integrals, nodes)
+        return Hyperplanes.through(self.points[point], normals, shift)
+
+    @cached_property
+    def _cumulated(self) -> tuple[Array, tuple[Array, Array]]:
+        """The running sums of ``|w|`` over the atoms, and of ``|psi|`` over all distances that can occur."""
+        farthest = float(np.linalg.norm(self.points, axis=1).max())
+        return np.cumsum(np.abs(self.strengths)), self.profile.cumulated(farthest + self.domain.reach)
+
+    def _sums(self, hyperplanes: Hyperplanes) -> tuple[Array, Array]:
+        """Return the coefficients (N, k) and the bounds (N,), in blocks of hyperplanes."""
+        K, outputs, kinds = self.strengths.shape
+        flat = self.directions.reshape(-1, self.directions.shape[2])
+        coefficients, bounds = np.empty((len(hyperplanes), outputs)), np.empty(len(hyperplanes))
+        sizes = np.abs(self.strengths)
+        for rows in row_blocks(len(hyperplanes), K * outputs * kinds, elements=2**17):
+            planes = hyperplanes[rows]
+            weights = self.profile(planes.signed_distance(self.points).T)
+            powers = ((planes.normals @ flat.T) ** self.power).reshape(-1, K, outputs, kinds)
+            coefficients[rows] = np.einsum("nk,nkoi,koi->no", weights, powers, self.strengths, optimize=True)
+            bounds[rows] = np.einsum("nk,nkoi,koi->n", np.abs(weights), np.abs(powers), sizes, optimize=True)
+        return coefficients, bounds
+
+
+def _data(jet: Jet, power: int) -> Array:
+    """Return values (K, k), gradients (K, k, d) or Hessians (K, k, d, d); zero where one is not fully known."""
+    array = (jet.y, jet.gradients, jet.hessians)[power]
+    assert array is not None
+    array = array.reshape(len(jet), -1, *array.shape[array.ndim - power :])
+    unknown = np.isnan(array).any(axis=tuple(range(2, 2 + power)), keepdims=True)
+    return np.where(unknown, 0.0, array)
+
+
+def _atoms(data: Array, d: int) -> tuple[Array, Array]:
+    """Return unit vectors (K, k m', d) and strengths (K, k, m'): the data along ``a`` are ``sum_i w_i (a.v_i)^power``.
+
+    Values need no direction, any will do; a gradient is one; a Hessian is its eigenvectors, by eigenvalue.
+    """
+    n = len(data)
+    if data.ndim == 2:
+        return np.broadcast_to(np.eye(d)[0], (n, data.shape[1], d)), data[..., None]
+    if data.ndim == 3:
+        lengths = np.linalg.norm(data, axis=2, keepdims=True)
+        return np.where(lengths > 0, data / np.where(lengths > 0, lengths, 1.0), np.eye(d)[0]), lengths
+    values, vectors = np.linalg.eigh((data + np.swapaxes(data, 2, 3)) / 2)
+    return np.swapaxes(vectors, 2, 3).reshape(n, -1, d), values
+
+
+def _nearest_neighbour_density(X: Array, weights: Array) -> Array:
+    """Return the share of the weight of the ``j`` nearest neighbours, over the volume of the ball that they fill.
+
+    ``j`` is about the square root of the number of points.
+    """
+    n, d = X.shape
+    if n < 2:
+        return np.ones(n)
+    j = min(n - 1, max(1, round(np.sqrt(n))))
+    tree, radii, shares = cKDTree(X), np.empty(n), np.empty(n)
+    for rows in row_blocks(n, j):
+        distances, neighbours = tree.query(X[rows], k=j + 1)
+        radii[rows] = distances[:, -1]
+        shares[rows] = weights[neighbours[:, 1:]].sum(axis=1) / weights.sum()
+    radii = np.maximum(radii, radii[radii > 0].min() if np.any(radii > 0) else 1.0)
+    log_volume = d / 2 * np.log(np.pi) - gammaln(d / 2 + 1) + d * np.log(radii)
+    return np.asarray(shares * np.exp(-log_volume))

@@ -1,0 +1,56 @@
+"""The uniform law: no data, all hyperplanes alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nurf._types import Array
+from nurf.densities._angular import log_sphere_area
+from nurf.densities._base import Density, PreparedDensity
+from nurf.jets import Jet
+from nurf.networks import Domain, Hyperplanes
+from nurf.networks._hyperplanes import normalised
+
+
+@dataclass(frozen=True)
+class Uniform(Density):
+    """Uniform normals, uniform offsets among those that meet the domain (paper, eq. 2.6).
+
+    ``dM(a, b) = da / |S^{d-1}| db / (b_max(a) - b_min(a))``, which on the ball of radius ``R`` is
+    ``da db / (2 R |S^{d-1}|)``.
+    """
+
+    def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
+        return PreparedUniform(domain, jet.n_features)
+
+
+@dataclass(frozen=True)
+class PreparedUniform(PreparedDensity):
+    """The law of ``Uniform``."""
+
+    domain: Domain
+    dimension: int
+
+    def sample(self, n: int, rng: np.random.Generator) -> Hyperplanes:
+        """Draw ``n`` independent hyperplanes."""
+        return with_uniform_offsets(rng.standard_normal((n, self.dimension)), self.domain, rng)
+
+    def log_density(self, hyperplanes: Hyperplanes) -> Array:
+        """Return ``-log |S^{d-1}| - log(b_max - b_min)`` where the hyperplane meets the domain."""
+        return log_uniform_offsets(hyperplanes, self.domain) - log_sphere_area(self.dimension)
+
+
+def with_uniform_offsets(directions: Array, domain: Domain, rng: np.random.Generator) -> Hyperplanes:
+    """Give each direction an offset, uniform among those that meet the domain."""
+    normals = normalised(directions)
+    low, high = domain.offset_range(normals)
+    return Hyperplanes(normals, rng.uniform(low, high))
+
+
+def log_uniform_offsets(hyperplanes: Hyperplanes, domain: Domain) -> Array:
+    """Return the log-density of the offsets that ``with_uniform_offsets`` draws, given the normals."""
+    low, high = domain.offset_range(hyperplanes.normals)
+    inside = (hyperplanes.offsets >= low) & (hyperplanes.offsets <= high)
+    return np.where(inside, -np.log(high - low), -np.inf)

@@ -1,0 +1,309 @@
+"""What the estimators share: from parameters and raw data to a jet, a density and an activation."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from nurf._scaling import Scaling
+from nurf._types import Array, Index
+from nurf._validation import as_finite
+from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
+from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
+from nurf.jets import Jet
+from nurf.networks import Hyperplanes, ShallowNetwork
+from nurf.solvers.ridge import Posterior
+from nurf.training import Fit
+
+TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
+
+
+class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose neurons are sampled: the parameters that say how, and what they mean."""
+
+    n_neurons: Any
+    density: str | Density
+    activation: str | Activation
+    width: Any
+    scaling: str | None
+    random_state: Any
+
+    def _check_n_neurons(self) -> None:
+        if not isinstance(self.n_neurons, Integral) or self.n_neurons < 1:
+            raise ValueError(f"`n_neurons` must be a whole number >= 1, got {self.n_neurons!r}")
+
+    def _make_activation(self, width: Any) -> Activation:
+        """Make the activation from its name and a width, or take the object."""
+        if isinstance(self.activation, Activation):
+            if width is not None:
+                raise ValueError(
+                    f"`width` must be None where `activation` is an object with a width of its own, got {width!r} "
+                    f"and {self.activation!r}"
+                )
+            return self.activation
+        kind = ACTIVATIONS.get(self.activation) if isinstance(self.activation, str) else None
+        if kind is None:
+            raise ValueError(
+                f"`activation` must be an Activation or one of {', '.join(ACTIVATIONS)}, got {self.activation!r}"
+            )
+        if width is None:
+            return kind()
+        if not issubclass(kind, SmoothActivation):
+            raise ValueError(f"`width` must be None for the sharp activation {self.activation!r}, got {width!r}")
+        return kind(width)
+
+    def _make_density(self, jet: Jet, activation: Activation, depth: int = 4) -> Density:
+        """Choose the density; by default nonlocal sampling where the derivatives for it came.
+
+        A warning points to the caller of ``fit``, ``depth`` frames up.
+        """
+        if isinstance(self.density, Density):
+            return self.density
+        if isinstance(self.density, str) and self.density in DENSITIES:
+            return DENSITIES[self.density](min(activation.order, 2))
+        if self.density != "auto":
+            raise ValueError(
+                f"`density` must be a Density, 'auto' or one of {', '.join(DENSITIES)}, got {self.density!r}"
+            )
+        order = self._order(jet, activation)
+        density = Nonlocal(order)
+        if not density.needs <= jet.known:
+            return Uniform()
+        if not np.any(jet.derivative_rows(order)):
+            (kind,) = density.needs
+            warnings.warn(f"all known {kind} are zero: hyperplanes are sampled uniformly", stacklevel=depth)
+            return Uniform()
+        return density
+
+    @staticmethod
+    def _order(jet: Jet, activation: Activation) -> int:
+        """Return the order of the derivatives to sample from: the activation's, or lower where those are missing."""
+        return 1 if activation.order == 1 or ("hessians" not in jet.known and "gradients" in jet.known) else 2
+
+    def _generator(self) -> np.random.Generator:
+        if isinstance(self.random_state, np.random.Generator):
+            return self.random_state
+        seed = self.random_state
+        if not isinstance(seed, Integral):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        return np.random.default_rng(int(seed))
+
+
+class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A regressor that was fitted as a network in scaled units (``fit_``, ``scaling_``) and predicts in the user's."""
+
+    fit_: Fit
+    scaling_: Scaling
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        gradients: Any = None,
+        gradients_at: Any = None,
+        directions: Any = None,
+        hessians: Any = None,
+        sample_weight: Any = None,
+        derivative_weight: Any = None,
+        validation: Any = None,
+    ) -> Self:
+        """Fit the network to values and derivatives.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+        y : array of shape (n,) or (n, k)
+        gradients : array of shape (n, d) or (n, k, d), optional
+            NaN where a partial derivative is not known.
+        gradients_at : array of shape (m, d), optional
+            Other points than ``X`` at which the gradients are known; they have ``m`` rows then.
+        directions : array of shape (n, d) or (n, q, d), optional
+            Directions along which derivatives are known, as Jacobian-vector products give them: ``gradients`` are
+            numbers then, of shape (n,) or (n, q), with several outputs (n, k) or (n, k, q).
+        hessians : array of shape (n, d, d) or (n, k, d, d), optional
+            NaN where an entry is not known.
+        sample_weight : array of shape (n,), optional
+            How often each row counts.
+        derivative_weight : array of shape (n,) or (m,), optional
+            How often the derivatives of each row count, by default as often as the row; for gradients whose noise
+            differs from row to row.
+        validation : (X, y), Jet or float, optional
+            Rows on which, together with the training rows, alpha is chosen (the paper's rule); a number between 0
+            and 1 splits off that share of the rows. Without it alpha is chosen on the training rows alone.
+        """
+        with unchanged_on_error(self):
+            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+            weights = (
+                None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            )
+            jet = _assembled(X, y, gradients, gradients_at, directions, hessians, weights, derivative_weight)
+            jet = jet.with_positive_weight()
+            self._fit(jet[_canonical_order(jet)], validation)
+        return self
+
+    @abstractmethod
+    def _fit(self, jet: Jet, validation: Any) -> None:
+        """Fit to checked data, and set the attributes at the very end."""
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Return the values at the points, of shape (n,) or (n, k).
+
+        With ``return_std`` also their standard deviations, of the same shape: those of fresh measurements, noise
+        included, in the Bayesian reading of the ridge regression.
+        """
+        points = self._inputs(X)
+        values = self.scaling_.values_back(self.fit_.network.value(points))
+        if not return_std:
+            return values
+        deviations = self._posterior().value_std(points).reshape(values.shape)
+        return values, deviations * self.scaling_.y_scale
+
+    def predict_gradient(self, X: Any, return_std: bool = False) -> Any:
+        """Return the gradients at the points, of shape (n, d) or (n, k, d), by choice with standard deviations."""
+        points = self._inputs(X)
+        gradients = self.scaling_.gradients_back(self.fit_.network.gradient(points))
+        if not return_std:
+            return gradients
+        deviations = self._posterior().gradient_std(points).reshape(gradients.shape)
+        return gradients, self.scaling_.gradients_back(deviations)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Return intervals that hold fresh values with probability ``coverage``, of shape (n, 2) or (n, k, 2).
+
+        The jackknife+ with closed-form leave-one-out fits: quantiles over samples ``k`` of ``f_{-k}(x) +- |y_k -
+        f_{-k}(x_k)|``. Whatever the law of the data, the coverage is at least ``2 coverage - 1``, and in practice about
+        ``coverage`` (Barber, Candes, Ramdas, Tibshirani 2021), for samples that are exchangeable with the fresh ones.
+        The neurons, the width and alpha stay those of all samples.
+        """
+        if not (isinstance(coverage, Real) and 0 < coverage < 1):
+            raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
+        points = self._inputs(X)
+        intervals = self._posterior().interval(points, float(coverage))
+        shape = (len(points), *self.fit_.network.coefficients.shape[1:], 2)
+        return np.moveaxis(self.scaling_.values_back(np.moveaxis(intervals.reshape(shape), -1, 0)), 0, -1)
+
+    def _posterior(self) -> Posterior:
+        posterior = self.fit_.posterior
+        if posterior is None:
+            raise ValueError("standard deviations and intervals are known for sampled networks, not for trained ones")
+        return posterior
+
+    def predict_hessian(self, X: Any) -> Array:
+        """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
+        points = self._inputs(X)
+        return self.scaling_.hessians_back(self.fit_.network.hessian(points))
+
+    @property
+    def network_(self) -> ShallowNetwork:
+        """The fitted network, as a function of unscaled inputs."""
+        check_is_fitted(self, "fit_")
+        return self.fit_.network.in_units_of(self.scaling_)
+
+    @property
+    def hyperplanes_(self) -> Hyperplanes:
+        """The hyperplanes of the fitted network, in unscaled inputs."""
+        return self.network_.hyperplanes
+
+    def _inputs(self, X: Any) -> Array:
+        """Return points in scaled units."""
+        check_is_fitted(self, "fit_")
+        return self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
+
+
+@contextmanager
+def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """Give the estimator its old attributes back if the block fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def _assembled(
+    X: Array,
+    y: Array,
+    gradients: Any,
+    gradients_at: Any,
+    directions: Any,
+    hessians: Any,
+    weights: Array | None,
+    derivative_weight: Any,
+) -> Jet:
+    """Put all that is known into one jet; points where only derivatives are known have no value."""
+    for name, value in {"gradients_at": gradients_at, "directions": directions}.items():
+        if value is not None and gradients is None:
+            raise ValueError(f"`{name}` needs `gradients`, got none")
+    if derivative_weight is not None and gradients is None and hessians is None:
+        raise ValueError("`derivative_weight` needs `gradients` or `hessians`, got none")
+    if gradients_at is None and directions is None:
+        return Jet(X, y, gradients, hessians, weights, derivative_weight)
+    values = Jet(X, y, None, hessians, weights)
+    points = X if gradients_at is None else as_finite("gradients_at", gradients_at)
+    if points.ndim != 2 or points.shape[1] != X.shape[1]:
+        raise ValueError(f"`gradients_at` must have shape (m, d) with d = {X.shape[1]}, got {points.shape}")
+    unknown = np.full((len(points), *y.shape[1:]), np.nan)
+    if directions is not None:
+        slopes = Jet.along(points, unknown, directions, gradients)
+    else:
+        slopes = Jet(points, unknown, gradients)
+    if gradients_at is None:
+        return replace(values, gradients=slopes.gradients, frames=slopes.frames, derivative_weight=derivative_weight)
+    slopes = replace(slopes, sample_weight=np.ones(len(points)), derivative_weight=derivative_weight)
+    return values + slopes
+
+
+def _canonical_order(jet: Jet) -> Index:
+    """Return the order of the rows by all that is known of them, so that a permutation of the data changes nothing."""
+    known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians, jet.sample_weight, jet.derivative_weight)
+    columns = [part.reshape(len(jet), -1) for part in known if part is not None]
+    for keys in (np.hstack(columns[:2]), np.hstack(columns)):  # the rest only decides between equal points and values
+        order = np.lexsort(keys.T[::-1])
+        before, after = keys[order[:-1]], keys[order[1:]]
+        if not np.any(np.all((before == after) | (np.isnan(before) & np.isnan(after)), axis=1)):
+            break
+    return order.astype(np.int64)
+
+
+def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet | None]:
+    """Return the rows to train on and the rows to validate on."""
+    if validation is None:
+        return jet, None
+    if isinstance(validation, float):
+        n = round(validation * len(jet)) if 0 < validation < 1 else 0
+        if not 0 < n < len(jet):
+            raise ValueError(
+                f"`validation` must leave rows on both sides, got a share of {validation} of {len(jet)} rows"
+            )
+        order = rng.permutation(len(jet))
+        return jet[np.sort(order[n:])], jet[np.sort(order[:n])]
+    if not isinstance(validation, Jet):
+        if not (isinstance(validation, tuple) and len(validation) == 2):
+            raise ValueError(f"`validation` must be (X, y), a Jet or a share between 0 and 1, got {validation!r}")
+        validation = Jet(np.asarray(validation[0]), np.asarray(validation[1]))
+    if validation.n_features != jet.n_features or validation.y.shape[1:] != jet.y.shape[1:]:
+        raise ValueError(
+            f"`validation` must have {jet.n_features} inputs and outputs of shape {jet.y.shape[1:]}, as the "
+            f"training rows have, got {validation.n_features} and {validation.y.shape[1:]}"
+        )
+    return jet, validation
+
+
+def choose(name: str, key: str, table: dict[str, Any]) -> Any:
+    """Look up what the parameter ``name`` stands for."""
+    if not (isinstance(key, str) and key in table):
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, table))}, got {key!r}")
+    return table[key]

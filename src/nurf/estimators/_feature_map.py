@@ -1,0 +1,102 @@
+"""The transformer: the same sampled features, for a pipeline of one's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from nurf._scaling import Scaling
+from nurf._types import Array
+from nurf.activations import Activation
+from nurf.densities import Density
+from nurf.estimators._base import SamplesHyperplanes, unchanged_on_error
+from nurf.jets import Jet
+from nurf.networks import Features
+
+
+class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SamplesHyperplanes):  # type: ignore[misc]
+    """Map inputs to the features ``sigma(a_n.x + b_n)`` of sampled hyperplanes.
+
+    Parameters
+    ----------
+    n_neurons : int, default 100
+        Number of features.
+    density, activation, width, scaling, random_state
+        As for ``RandomFeatureRegressor``.
+
+    Attributes
+    ----------
+    features_ : Features
+        The features, as functions of scaled inputs.
+    scaling_ : Scaling
+        The change of units.
+    density_ : Density
+        The density that was sampled.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import RidgeCV
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X = np.random.default_rng(0).uniform(size=(300, 2))
+    >>> y = np.sin(5 * X[:, 0])
+    >>> model = make_pipeline(RandomFeatureMap(100, random_state=0), RidgeCV(np.logspace(-8, 0, 9)))
+    >>> bool(model.fit(X, y).score(X, y) > 0.999)
+    True
+    """
+
+    def __init__(
+        self,
+        n_neurons: int = 100,
+        *,
+        density: str | Density = "auto",
+        activation: str | Activation = "sigmoid",
+        width: float | None = None,
+        scaling: str | None = "box",
+        random_state: Any = None,
+    ) -> None:
+        self.n_neurons = n_neurons
+        self.density = density
+        self.activation = activation
+        self.width = width
+        self.scaling = scaling
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, gradients: Any = None, hessians: Any = None) -> RandomFeatureMap:
+        """Sample the hyperplanes.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, d)
+        y : ignored
+        gradients : array of shape (n, d) or (n, k, d), optional
+        hessians : array of shape (n, d, d) or (n, k, d, d), optional
+        """
+        with unchanged_on_error(self):
+            X = validate_data(self, X, dtype=np.float64)
+            several = max(np.ndim(gradients) - 2, np.ndim(hessians) - 3) > 0
+            outputs = np.shape(hessians if gradients is None else gradients)[1:2] if several else ()
+            self._fit(Jet(X, np.zeros((len(X), *outputs)), gradients, hessians))
+        return self
+
+    def _fit(self, jet: Jet) -> None:
+        self._check_n_neurons()
+        scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
+        scaled = scaling(jet)
+        activation = self._make_activation(self.width)
+        density = self._make_density(scaled, activation)
+        law = density.at_width(activation.typical_width).prepare(scaled)
+        features = Features(law.sample(self.n_neurons, self._generator()), activation, degree=-1)
+        self.features_, self.scaling_, self.density_ = features, scaling, density
+
+    def transform(self, X: Any) -> Array:
+        """Return the features at the points, of shape (n, n_neurons)."""
+        check_is_fitted(self, "features_")
+        points = self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
+        return self.features_.neurons(points)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.features_.n_neurons

@@ -1,0 +1,266 @@
+"""The regressor whose neurons are trained, as few as the penalty allows; and training from sampled neurons on."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from nurf._scaling import Scaling
+from nurf._types import Array
+from nurf.activations import Activation
+from nurf.densities import Density
+from nurf.estimators._base import TAILS, NetworkRegressor, SamplesHyperplanes, choose, split
+from nurf.jets import Jet
+from nurf.networks import Hyperplanes, ShallowNetwork
+from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
+from nurf.solvers.sparse._solver import SparseOptions
+from nurf.training import _sparse as training
+
+Model = TypeVar("Model", bound=NetworkRegressor)
+
+
+class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
+    """Regression by a shallow network with trained inner weights, as few neurons as a penalty allows.
+
+    ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)`` minimises half the mean squared error plus ``alpha sum_n psi(|c_n|)``
+    over the number of neurons, their hyperplanes and their outer weights (paper, eq. 1.4). Neurons are inserted where
+    the dual certificate ``|<r, sigma(omega)>|`` of the residual exceeds ``alpha``, trained jointly by damped
+    Gauss-Newton steps, and deleted where their outer weights become zero. With several outputs ``|c_n|`` is the length
+    of the outer weights of a neuron. Inputs and values are scaled inside; all derivatives, in and out, are in the units
+    of the data.
+
+    Parameters
+    ----------
+    alpha : float or "path", default "path"
+        Factor of the penalty, for values scaled to unit variance. "path" decreases it by factors of 4, each step from
+        the network of the one before, and takes the largest whose estimated error is within 5% of the best.
+    max_neurons : int, optional
+        The largest number of neurons. By default one weight for two values.
+    penalty : {"log", "l1"} or Penalty, default "log"
+        The concave ``LogPenalty(gamma)``, which needs fewer neurons, the convex ``L1()``, or an object of
+        ``nurf.solvers.penalties``.
+    gamma : float, default 5
+        Concavity of the logarithmic penalty; the authors take 10 for one input.
+    activation : str or Activation, default "sigmoid"
+        "sigmoid", "erf" (order 1), "softplus", "relu" (order 2), or an object of ``nurf.activations``.
+    width : float or "learned", optional
+        Width of the transition of a smooth activation, in units of the ball into which the inputs are scaled; by
+        default 0.1, or that of the activation object. "learned" trains one for each neuron, from a tenth of that to ten
+        times that.
+    gradient_weight : float, default 0
+        How much the squared error of a gradient counts beside that of a value, both in scaled units. Gradients that are
+        not fully known at a point are left out. Gradients also guide the search for neurons, whatever the weight.
+    n_initial : int, default 0
+        Number of neurons to start from, sampled from ``density``; by default none.
+    density : str or Density, default "auto"
+        Where the neurons to start from come from, as for ``RandomFeatureRegressor``.
+    tail : {"auto", "none", "constant", "affine"}, default "auto"
+        The polynomial ``p``, without penalty; by default of degree one less than the activation's order.
+    scaling : {"box", "ball", None}, default "box"
+        How inputs are put into the unit ball: each by its own range, all by one number, or not at all.
+    tol : float, default 0.01
+        Violation of the optimality conditions and of the certificate that is accepted, in units of ``alpha``.
+    max_iter : int, default 30
+        Rounds of insertion, training and deletion for each alpha.
+    random_state : int, RandomState, Generator or None
+        Where the searches for new neurons start.
+
+    Attributes
+    ----------
+    network_ : ShallowNetwork
+        The fitted network, as a function of unscaled inputs.
+    hyperplanes_ : Hyperplanes
+        Its hyperplanes.
+    alpha_ : float
+        The regularisation that was used.
+    n_neurons_ : int
+        The number of neurons that was found.
+    certificate_ : float
+        ``max |<r, sigma(omega)>| / alpha`` over a fine search: at most ``1 + tol`` where the fit converged.
+    path_ : dict of arrays
+        "alpha", "neurons", "error", "certificate", "seconds" and "status" of every step; ``step_network(i)`` takes its
+        network out.
+    fit_ : SparseFit
+        The fit in scaled units, with all steps in its history.
+    scaling_ : Scaling
+        The change of units.
+    n_iter_ : int
+        Rounds of insertion, training and deletion, of all alphas.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> from nurf import problems
+    >>> rng = np.random.default_rng(0)
+    >>> bump = problems.get("gaussian_bump")
+    >>> data = bump.jet(bump.grid(300), noise=0.02, rng=rng)
+    >>> model = SparseFeatureRegressor(width=1 / 20, gamma=10, random_state=0).fit(data.X, data.y)
+    >>> fresh = bump.sample(1000, rng)
+    >>> bool(model.n_neurons_ < 12 and model.score(fresh, bump.value(fresh)) > 0.99)
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float | str = "path",
+        *,
+        max_neurons: int | None = None,
+        penalty: str | Penalty = "log",
+        gamma: float = 5.0,
+        activation: str | Activation = "sigmoid",
+        width: float | str | None = None,
+        gradient_weight: float = 0.0,
+        n_initial: int = 0,
+        density: str | Density = "auto",
+        tail: str = "auto",
+        scaling: str | None = "box",
+        tol: float = 0.01,
+        max_iter: int = 30,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.max_neurons = max_neurons
+        self.penalty = penalty
+        self.gamma = gamma
+        self.activation = activation
+        self.width = width
+        self.gradient_weight = gradient_weight
+        self.n_initial = n_initial
+        self.density = density
+        self.tail = tail
+        self.scaling = scaling
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _fit(self, jet: Jet, validation: Any) -> None:
+        self._check_numbers()
+        rng = self._generator()
+        jet, held_out = split(jet, validation, rng)
+        scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
+        scaled = scaling(jet)
+        activation = self._first_activation()
+        fit = training.fit_sparse(
+            scaled,
+            activation,
+            rng,
+            alphas=self._alphas(),
+            penalty=self._make_penalty(),
+            degree=choose("tail", self.tail, TAILS),
+            gradient_weight=self.gradient_weight,
+            widths=self._learns_width,
+            max_neurons=self.max_neurons,
+            validation=None if held_out is None else scaling(held_out),
+            start=self._first_hyperplanes(scaled, activation, rng),
+            options=SparseOptions(tolerance=self.tol, max_rounds=self.max_iter),
+        )
+        self.fit_, self.scaling_, self.alpha_ = fit, scaling, fit.alpha
+        self.n_neurons_, self.certificate_ = fit.step.n_neurons, fit.step.certificate
+        self.n_iter_ = sum(step.n_rounds for step in fit.history)
+        if fit.step.status == "max_rounds":
+            warnings.warn(
+                f"the tolerance {self.tol} was not met in {self.max_iter} rounds at alpha = {fit.alpha:.3g}: the "
+                f"certificate is {fit.step.certificate:.4g}, the violation of the optimality conditions "
+                f"{fit.step.violation:.2g}. Increase `max_iter` or `tol`.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def path_(self) -> dict[str, Array]:
+        """Alpha, neurons, error, certificate, seconds and status of every step, largest alpha first."""
+        steps = self._steps()
+        names = {"neurons": "n_neurons"}
+        columns = ("alpha", "neurons", "error", "certificate", "seconds", "status")
+        return {name: np.array([getattr(step, names.get(name, name)) for step in steps]) for name in columns}
+
+    def step_network(self, index: int) -> ShallowNetwork:
+        """Return the network of a step of the path, as a function of unscaled inputs."""
+        return self._steps()[index].network.in_units_of(self.scaling_)
+
+    def _steps(self) -> tuple[training.SparseStep, ...]:
+        check_is_fitted(self, "fit_")
+        fit: training.SparseFit = self.fit_  # type: ignore[assignment]
+        return fit.history
+
+    @property
+    def _learns_width(self) -> bool:
+        return isinstance(self.width, str) and self.width == "learned"
+
+    def _first_activation(self) -> Activation:
+        """Make the activation with which neurons are searched; trained widths start from its own."""
+        if not self._learns_width:
+            if isinstance(self.width, str):
+                raise ValueError(f"`width` must be a number > 0, None or 'learned', got {self.width!r}")
+            return self._make_activation(self.width)
+        activation = self._make_activation(None)
+        if not np.all(np.asarray(activation.width) > 0):
+            raise ValueError(f"`width` = 'learned' needs a smooth activation, got {activation!r}")
+        return activation
+
+    def _make_penalty(self) -> Penalty:
+        if isinstance(self.penalty, Penalty):
+            return self.penalty
+        kind = choose("penalty", self.penalty, PENALTIES)
+        return LogPenalty(self.gamma) if kind is LogPenalty else kind()
+
+    def _alphas(self) -> list[float] | None:
+        if isinstance(self.alpha, str) and self.alpha == "path":
+            return None
+        if isinstance(self.alpha, Real) and np.isfinite(self.alpha) and self.alpha > 0:
+            return [float(self.alpha)]
+        raise ValueError(f"`alpha` must be 'path' or a number > 0, got {self.alpha!r}")
+
+    def _first_hyperplanes(self, jet: Jet, activation: Activation, rng: np.random.Generator) -> Hyperplanes | None:
+        if self.n_initial == 0:
+            return None
+        density = self._make_density(jet, activation).at_width(activation.typical_width)
+        return density.prepare(jet).sample(self.n_initial, rng)
+
+    def _check_numbers(self) -> None:
+        for name, lowest in {"max_neurons": 1, "n_initial": 0, "max_iter": 1}.items():
+            value = getattr(self, name)
+            if not (isinstance(value, Integral) and int(value) >= lowest) and not (
+                name == "max_neurons" and value is None
+            ):
+                raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}")
+        if not (isinstance(self.tol, Real) and 0 < self.tol < 1):
+            raise ValueError(f"`tol` must be a number between 0 and 1, got {self.tol!r}")
+
+
+def polish(model: Model, jet: Jet, n_steps: int = 10, *, gradient_weight: float = 0.0, widths: bool = False) -> Model:
+    """Return a copy of a fitted regressor whose inner weights were trained from where they are.
+
+    Nonuniform sampling as the initialisation of training: see ``nurf.training._sparse.polish``.
+
+    Parameters
+    ----------
+    model : RandomFeatureRegressor
+        Fitted; it stays as it is.
+    jet : Jet
+        The data that it was fitted to, in the user's units.
+    n_steps, gradient_weight, widths
+        As there.
+
+    Examples
+    --------
+    >>> from nurf import RandomFeatureRegressor, problems
+    >>> wave = problems.get("planar_wave")
+    >>> data = wave.jet(wave.sample(300, np.random.default_rng(0)))
+    >>> model = RandomFeatureRegressor(20, random_state=0).fit(data.X, data.y, gradients=data.gradients)
+    >>> polish(model, data, 5).score(data.X, data.y) > model.score(data.X, data.y)
+    True
+    """
+    check_is_fitted(model, "fit_")
+    trained = copy.copy(model)
+    trained.fit_ = training.polish(
+        model.fit_, model.scaling_(jet), n_steps, gradient_weight=gradient_weight, widths=widths
+    )
+    return trained

@@ -1,0 +1,222 @@
+"""Shallow networks with frozen inner weights: their features, values and derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nurf._blocks import BLOCK_ELEMENTS, row_blocks
+from nurf._scaling import Scaling
+from nurf._types import Array
+from nurf.activations import Activation
+from nurf.jets import Jet
+from nurf.networks._hyperplanes import Hyperplanes
+from nurf.networks._tails import Tail
+
+LEAST_ROWS = 1024  # of a block of features: sums of products over fewer rows would cost more than the products
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The functions that a network adds up: ``sigma(a_n.x + b_n)`` for its neurons, and the tail's monomials.
+
+    Parameters
+    ----------
+    hyperplanes : Hyperplanes
+        The inner weights ``(a_n, b_n)``.
+    activation : Activation
+        ``sigma``, with one width or one for each neuron.
+    degree : int
+        Degree of the polynomial tail; -1 for none.
+    """
+
+    hyperplanes: Hyperplanes
+    activation: Activation
+    degree: int = 0
+
+    def __post_init__(self) -> None:
+        widths = np.shape(self.activation.width)
+        if widths not in ((), (len(self.hyperplanes),)):
+            raise ValueError(
+                f"`width` must be one number or one for each of {len(self.hyperplanes)} neurons, got shape {widths}"
+            )
+
+    @cached_property
+    def tail(self) -> Tail:
+        """The monomials beside the neurons."""
+        return Tail(self.degree, self.hyperplanes.dimension)
+
+    @property
+    def n_neurons(self) -> int:
+        """Number of neurons."""
+        return len(self.hyperplanes)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of neurons and monomials together."""
+        return self.n_neurons + len(self.tail)
+
+    @cached_property
+    def _affine(self) -> tuple[Array, Array]:
+        """The affine map ``x -> (a.x + b) / scale`` of all neurons, as a matrix (d, N) and a vector (N,)."""
+        scale = np.broadcast_to(self.activation.scale, self.n_neurons)
+        planes = self.hyperplanes
+        return np.ascontiguousarray((planes.normals / scale[:, None]).T), planes.offsets / scale
+
+    def __getitem__(self, index: Any) -> Features:
+        """Keep some of the neurons, and the tail."""
+        return Features(self.hyperplanes[index], self.activation.taken(index), self.degree)
+
+    def __add__(self, other: Features) -> Features:
+        """Put the neurons of ``other`` behind these."""
+        if self.degree != other.degree:
+            raise ValueError(f"joined features must have tails of one degree, got {self.degree} and {other.degree}")
+        activation = self.activation.joined(self.n_neurons, other.activation, other.n_neurons)
+        return Features(self.hyperplanes + other.hyperplanes, activation, self.degree)
+
+    def neurons(self, X: Array, k: int = 0, out: Array | None = None) -> Array:
+        """Return ``sigma^(k)(a_n.x + b_n)`` at the points, of shape (n, N), written into ``out`` if given."""
+        self.activation.require(k)
+        matrix, vector = self._affine
+        u = np.matmul(X, matrix, out=out)
+        u += vector
+        result = self.activation.unit(u, k)
+        amplitude = self.activation.amplitude(k)
+        if np.any(amplitude != 1.0):
+            result *= amplitude
+        if out is not None and result is not out:
+            out[...] = result
+            return out
+        return result
+
+    def design(self, X: Array, out: Array | None = None) -> Array:
+        """Return all features at the points, neurons first, of shape (n, N + t)."""
+        out = np.empty((len(X), self.n_columns)) if out is None else out
+        self.neurons(X, out=out[:, : self.n_neurons])
+        out[:, self.n_neurons :] = self.tail.values(X)
+        return out
+
+    def design_blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:
+        """Yield row slices and their features; the array is overwritten by the next block."""
+        buffer = None
+        for rows in row_blocks(len(X), self.n_columns, max(BLOCK_ELEMENTS, LEAST_ROWS * self.n_columns)):
+            if buffer is None:
+                buffer = np.empty((rows.stop - rows.start, self.n_columns))
+            yield rows, self.design(X[rows], out=buffer[: rows.stop - rows.start])
+
+
+@dataclass(frozen=True, eq=False)
+class ShallowNetwork:
+    """The function ``x -> sum_n c_n sigma(a_n.x + b_n) + p(x)`` (paper, eq. 2.1).
+
+    Parameters
+    ----------
+    features : Features
+        The neurons and the monomials of the tail.
+    coefficients : array of shape (N + t,) or (N + t, k)
+        The outer weights ``c_n``, then the coefficients of ``p``; of one output or of ``k``.
+    """
+
+    features: Features
+    coefficients: Array
+
+    def __post_init__(self) -> None:
+        coefficients = np.asarray(self.coefficients, float)
+        if coefficients.ndim not in (1, 2) or len(coefficients) != self.features.n_columns:
+            raise ValueError(
+                f"`coefficients` must have {self.features.n_columns} rows, one for each neuron and monomial, "
+                f"got shape {coefficients.shape}"
+            )
+        object.__setattr__(self, "coefficients", coefficients)
+
+    @property
+    def hyperplanes(self) -> Hyperplanes:
+        """The inner weights."""
+        return self.features.hyperplanes
+
+    @property
+    def activation(self) -> Activation:
+        """The activation function."""
+        return self.features.activation
+
+    @property
+    def coef(self) -> Array:
+        """The outer weights ``c_n``, of shape (N,) or (N, k)."""
+        return self.coefficients[: self.features.n_neurons]
+
+    @property
+    def tail_coef(self) -> Array:
+        """The coefficients of ``p``, of shape (t,) or (t, k)."""
+        return self.coefficients[self.features.n_neurons :]
+
+    def value(self, X: Array) -> Array:
+        """Return the values at the points, of shape (n,) or (n, k)."""
+        result = np.empty((len(X), *self.coefficients.shape[1:]))
+        for rows, design in self.features.design_blocks(X):
+            result[rows] = design @ self.coefficients
+        return result
+
+    def gradient(self, X: Array) -> Array:
+        """Return ``sum_n c_n sigma'(a_n.x + b_n) a_n + grad p(x)``, of shape (n, d) or (n, k, d)."""
+        normals = self.hyperplanes.normals
+        result = self._weighted_sums(X, 1, normals)
+        result += self.features.tail.gradient(X, self._columns(self.tail_coef))
+        return result.reshape(len(X), *self.coefficients.shape[1:], normals.shape[1])
+
+    def hessian(self, X: Array) -> Array:
+        """Return ``sum_n c_n sigma''(a_n.x + b_n) a_n a_n^T + hess p(x)``, of shape (n, d, d) or (n, k, d, d)."""
+        normals = self.hyperplanes.normals
+        d = normals.shape[1]
+        upper, lower = np.triu_indices(d)
+        sums = self._weighted_sums(X, 2, normals[:, upper] * normals[:, lower])
+        result = np.empty((len(X), sums.shape[1], d, d))
+        result[..., upper, lower] = result[..., lower, upper] = sums
+        result += self.features.tail.hessian(X, self._columns(self.tail_coef))
+        return result.reshape(len(X), *self.coefficients.shape[1:], d, d)
+
+    def jet(self, X: Array, kinds: Collection[str] = ("gradients", "hessians")) -> Jet:
+        """Return values at the points, with the derivatives that are named."""
+        gradients = self.gradient(X) if "gradients" in kinds else None
+        hessians = self.hessian(X) if "hessians" in kinds else None
+        return Jet(X, self.value(X), gradients, hessians)
+
+    def in_units_of(self, scaling: Scaling) -> ShallowNetwork:
+        """Return the same network as a function of the unscaled inputs, with unscaled values.
+
+        A neuron ``sigma_{s,delta}(a.(x - m)/q + b)`` is the neuron of another hyperplane and width, times a power
+        of ``|a / q|``.
+        """
+        stretched = self.hyperplanes.normals / scaling.x_scale
+        lengths = np.linalg.norm(stretched, axis=1)
+        planes = Hyperplanes(
+            stretched / lengths[:, None], (self.hyperplanes.offsets - stretched @ scaling.x_center) / lengths
+        )
+        activation = self.activation.rescaled(1 / lengths)
+        coef = (self.coef.T * lengths ** (activation.order - 1)).T * scaling.y_scale
+        degree = max(self.features.degree, 0)  # the mean of the values needs a constant
+        features = Features(planes, activation, degree)
+        tail = np.zeros((len(features.tail), *coef.shape[1:]))
+        tail[: len(self.tail_coef)] = self.tail_coef * scaling.y_scale
+        tail = features.tail.substitution(scaling.x_center, scaling.x_scale) @ tail
+        tail[0] += scaling.y_center
+        return ShallowNetwork(features, np.concatenate([coef, tail]))
+
+    def _weighted_sums(self, X: Array, k: int, directions: Array) -> Array:
+        """Return ``sum_n c_n sigma^(k)(a_n.x + b_n) v_n`` for the rows ``v_n`` of ``directions``: (n, k, m)."""
+        coef = self._columns(self.coef)
+        result = np.empty((len(X), coef.shape[1], directions.shape[1]))
+        self.activation.require(k)
+        for rows in row_blocks(len(X), self.features.n_neurons):
+            slopes = self.features.neurons(X[rows], k)
+            for output in range(coef.shape[1]):
+                result[rows, output] = slopes @ (coef[:, output, None] * directions)
+        return result
+
+    @staticmethod
+    def _columns(coefficients: Array) -> Array:
+        """Return coefficients as a matrix with a column for each output."""
+        return coefficients if coefficients.ndim == 2 else coefficients[:, None]

@@ -1,0 +1,83 @@
+"""The polynomial tail ``p(x)`` that a network carries beside its neurons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations_with_replacement
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import comb
+
+from nurf._types import Array
+
+
+@dataclass(frozen=True)
+class Tail:
+    """All monomials in ``dimension`` variables up to ``degree``; none at all for degree -1.
+
+    Examples
+    --------
+    >>> Tail(1, dimension=2).values(np.array([[2.0, 3.0]]))
+    array([[1., 2., 3.]])
+    """
+
+    degree: int
+    dimension: int
+
+    @cached_property
+    def exponents(self) -> npt.NDArray[np.int64]:
+        """The exponents of the monomials, of shape (t, d)."""
+        rows = [
+            np.bincount(np.array(variables, dtype=int), minlength=self.dimension)
+            for total in range(self.degree + 1)
+            for variables in combinations_with_replacement(range(self.dimension), total)
+        ]
+        return np.array(rows, dtype=np.int64).reshape(-1, self.dimension)
+
+    def __len__(self) -> int:
+        return len(self.exponents)
+
+    def values(self, X: Array) -> Array:
+        """Return the monomials at the points, of shape (n, t)."""
+        return self._monomials(X, self.exponents)
+
+    def partials(self, X: Array, variables: tuple[int, ...]) -> Array:
+        """Return the monomials differentiated once by each of ``variables``, of shape (n, t)."""
+        exponents, factors = self.exponents.copy(), np.ones(len(self))
+        for i in variables:
+            factors *= exponents[:, i]
+            exponents[:, i] -= 1
+        result = np.zeros((len(X), len(self)))
+        left = factors != 0
+        result[:, left] = factors[left] * self._monomials(X, exponents[left])
+        return result
+
+    def gradient(self, X: Array, coef: Array) -> Array:
+        """Return the gradients of the polynomials with coefficients ``coef`` (t, k), of shape (n, k, d)."""
+        return np.stack([self.partials(X, (i,)) @ coef for i in range(self.dimension)], axis=-1)
+
+    def hessian(self, X: Array, coef: Array) -> Array:
+        """Return the Hessians of the polynomials with coefficients ``coef`` (t, k), of shape (n, k, d, d)."""
+        result = np.zeros((len(X), coef.shape[1], self.dimension, self.dimension))
+        if self.degree > 1:
+            for i, j in combinations_with_replacement(range(self.dimension), 2):
+                result[..., i, j] = result[..., j, i] = self.partials(X, (i, j)) @ coef
+        return result
+
+    def substitution(self, center: Array, scale: Array) -> Array:
+        """Return the matrix ``T`` (t, t) with ``values((x - center) / scale) = values(x) @ T``.
+
+        ``((x - m) / q)^e`` is the sum over ``f <= e`` of ``x^f prod_i binomial(e_i, f_i) (-m_i)^(e_i-f_i) / q_i^e_i``.
+        """
+        old, new = self.exponents[None, :, :], self.exponents[:, None, :]
+        terms = comb(old, new) * (-center) ** np.maximum(old - new, 0) / scale**old
+        return np.asarray(terms.prod(axis=2))
+
+    def _monomials(self, X: Array, exponents: npt.NDArray[np.int64]) -> Array:
+        result = np.ones((len(X), len(exponents)))
+        for i in range(self.dimension):
+            used = exponents[:, i] > 0
+            result[:, used] *= X[:, i, None] ** exponents[used, i]
+        return result

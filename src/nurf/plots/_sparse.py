@@ -1,0 +1,152 @@
+"""Sparse training: the dual certificate, the path over alpha, the trained hyperplanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from nurf._types import Array
+from nurf.activations import Activation
+from nurf.jets import Jet
+from nurf.networks import Box, Features, Hyperplanes, ShallowNetwork
+from nurf.plots._axes import axes_or_current
+from nurf.plots._hyperplanes import COLOR, hyperplanes
+from nurf.plots._style import style_of
+from nurf.solvers.sparse._loss import Misfit
+
+CELLS = (240, 160)  # of the image, along angles and offsets
+POINTS = 801  # of the line
+
+
+def certificate(
+    network: ShallowNetwork, jet: Jet, alpha: float, *, gradient_weight: float = 0.0, ax: Axes | None = None
+) -> Axes:
+    """Draw the dual certificate ``|<r, sigma(omega)>| / alpha`` of a trained network's residual ``r``.
+
+    No neuron can lower the objective where it is at most 1. For d = 1 it is a line over the places ``x = -b / a`` of
+    neurons; for d = 2 an image over angles of the normal and offsets, with a contour at 1. Dots are the neurons of the
+    network: there it is ``psi'(|c_n|)``, which is 1 for the convex penalty. Where each neuron has a width of its own,
+    the picture is for their geometric mean.
+
+    Parameters
+    ----------
+    network : ShallowNetwork
+        In scaled units: ``model.fit_.network``.
+    jet : Jet
+        The data in the same units: ``model.scaling_(Jet(X, y))``.
+    alpha : float
+        ``model.alpha_``.
+    gradient_weight : float, default 0
+        As in the fit.
+    ax : matplotlib Axes, optional
+        By default the current one. The image for a colour bar is ``ax.images[-1]``.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    d = network.hyperplanes.dimension
+    if d not in (1, 2):
+        raise ValueError(f"the certificate can be drawn for d = 1 and d = 2, got d = {d}")
+    residual = Misfit(jet, gradient_weight).residual(
+        ShallowNetwork(network.features, network.coefficients.reshape(len(network.coefficients), -1))
+    )
+
+    def height(planes: Hyperplanes, activation: Activation) -> Array:
+        moments = residual.moments(Features(planes, activation, -1)).values
+        return np.asarray(np.linalg.norm(moments, axis=1) / alpha)
+
+    ax = axes_or_current(ax)
+    draw = _draw_line if d == 1 else _draw_image
+    draw(
+        ax,
+        network,
+        lambda planes: height(planes, _one_width(network.activation)),
+        height(network.hyperplanes, network.activation),
+    )
+    return ax
+
+
+def _one_width(activation: Activation) -> Activation:
+    """Return the activation with one width for any number of neurons: the geometric mean where each has its own."""
+    width = np.asarray(activation.width)
+    return type(activation)(float(np.exp(np.log(width).mean()))) if width.ndim else activation  # type: ignore[call-arg]
+
+
+def _draw_line(ax: Axes, network: ShallowNetwork, height: Callable[[Hyperplanes], Array], own: Array) -> None:
+    x = np.linspace(-1, 1, POINTS)
+    ax.plot(x, height(Hyperplanes(np.ones((POINTS, 1)), -x)), color=style_of("nonlocal").color, linewidth=1.4)
+    ax.axhline(1.0, color="black", linewidth=0.8, linestyle="--")
+    planes = network.hyperplanes
+    ax.plot(-planes.offsets / planes.normals[:, 0], own, "o", color=COLOR, markersize=5)
+    ax.set(xlim=(-1, 1), ylim=(0, None), xlabel="place $-b/a$ of a neuron", ylabel=r"certificate $|p| / \alpha$")
+
+
+def _draw_image(ax: Axes, network: ShallowNetwork, height: Callable[[Hyperplanes], Array], own: Array) -> None:
+    angles, offsets = (high * ((2 * np.arange(n) + 1) / n - 1) for high, n in zip((np.pi, 1.0), CELLS, strict=True))
+    t, b = (grid.ravel() for grid in np.meshgrid(angles, offsets))
+    values = height(Hyperplanes(np.column_stack([np.cos(t), np.sin(t)]), b)).reshape(len(offsets), len(angles))
+    ax.imshow(values, extent=(-np.pi, np.pi, -1, 1), origin="lower", aspect="auto", cmap="Blues", vmin=0)
+    if values.min() < 1 < values.max():
+        ax.contour(angles, offsets, values, levels=[1.0], colors="black", linewidths=0.8)
+    planes = network.hyperplanes
+    ax.plot(np.arctan2(planes.normals[:, 1], planes.normals[:, 0]), planes.offsets, "o", color=COLOR, markersize=4)
+    ax.set_xticks(np.pi * np.linspace(-1, 1, 5), ["$-\\pi$", "$-\\pi/2$", "$0$", "$\\pi/2$", "$\\pi$"])
+    ax.set(xlim=(-np.pi, np.pi), ylim=(-1, 1), xlabel="angle of the normal $a$", ylabel="offset $b$")
+
+
+def sparse_path(path: Mapping[str, Any], *, alpha: float | None = None, ax: Axes | None = None) -> Axes:
+    """Draw the estimated error against alpha, largest alpha first, with the number of neurons beside each step.
+
+    Parameters
+    ----------
+    path : mapping with arrays "alpha", "neurons" and "error"
+        ``model.path_``.
+    alpha : float, optional
+        The one that was chosen, ``model.alpha_``: a ring marks it.
+    ax : matplotlib Axes, optional
+        By default the current one.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    alphas, neurons, errors = (np.asarray(path[name]) for name in ("alpha", "neurons", "error"))
+    ax = axes_or_current(ax)
+    ax.plot(alphas, errors, linewidth=1.6, markersize=7, **style_of("sparse").line())
+    for x, y, n in zip(alphas, errors, neurons, strict=True):
+        ax.annotate(str(n), (x, y), xytext=(4, 4), textcoords="offset points", fontsize="small")
+    if alpha is not None:
+        chosen = alphas == alpha
+        ax.plot(alphas[chosen], errors[chosen], "o", markersize=13, markerfacecolor="none", markeredgecolor=COLOR)
+    ax.set(xscale="log", yscale="log", xlabel=r"$\alpha$", ylabel="estimated error (and number of neurons)")
+    if not ax.xaxis_inverted():
+        ax.invert_xaxis()
+    return ax
+
+
+def trained_hyperplanes(
+    network: ShallowNetwork,
+    *,
+    domain: Box | None = None,
+    function: Callable[[Array], Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the hyperplanes of a trained network, the more opaque the larger their outer weights ``|c_n|`` are.
+
+    Parameters
+    ----------
+    network : ShallowNetwork
+        In the units of ``domain``: ``model.network_``, or ``model.step_network(i)`` for a step of the path.
+    domain, function, ax
+        As for ``hyperplanes``.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    sizes = np.linalg.norm(network.coef.reshape(len(network.coef), -1), axis=1)
+    return hyperplanes(network.hyperplanes, domain=domain, function=function, weights=sizes, ax=ax)

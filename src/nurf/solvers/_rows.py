@@ -1,0 +1,170 @@
+"""The rows of the least-squares problem: one for the value at a point, one for each derivative that is known there.
+
+Each row is a linear functional of the network: its value ``f(x_k)``, or the component of a derivative
+``<B, D^q f(x_k)>``, which a neuron answers with ``sigma^(q)(a.x_k + b) <B, a^q>``. Rows that are not known are zero:
+they weigh nothing, and the residual there is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nurf._tensors import components, factors, powers, variables
+from nurf._types import Array, Index
+from nurf.jets import Jet
+from nurf.networks import Features
+
+KINDS = {1: "gradients", 2: "hessians"}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How much the squared residual of a gradient, and of a Hessian (Frobenius), counts beside that of a value."""
+
+    gradients: float = 0.0
+    hessians: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, weight in vars(self).items():
+            if not (np.isfinite(weight) and weight >= 0):
+                raise ValueError(f"the weight of {name} must be a number >= 0, got {weight!r}")
+
+    @property
+    def orders(self) -> list[tuple[int, float]]:
+        """The orders of the derivatives that count, with their weights."""
+        return [(order, getattr(self, kind)) for order, kind in KINDS.items() if getattr(self, kind) > 0]
+
+    def require(self, jet: Jet) -> None:
+        """Raise unless derivatives that count are known somewhere."""
+        for order, weight in self.orders:
+            if KINDS[order] not in jet.known:
+                raise ValueError(f"the weight {weight} of {KINDS[order]} needs {KINDS[order]}, got none")
+
+
+VALUES_ONLY = Loss()
+
+
+@dataclass(frozen=True, eq=False)
+class SlopeRows:
+    """Rows for derivatives of one order at some points, the same components of them at each point.
+
+    Attributes
+    ----------
+    index : array of shape (m,)
+        The points.
+    columns : array of shape (c,)
+        Which components of the derivatives are known at all of them.
+    frames : array of shape (m, d), or None
+        The directions of derivatives along directions; then there are no ``columns``.
+    targets : array of shape (m, k, c)
+        The components, of all outputs.
+    """
+
+    index: Index
+    columns: Index
+    frames: Array | None
+    targets: Array
+
+
+def slope_rows(jet: Jet, order: int) -> Iterator[SlopeRows]:
+    """Group what is known of derivatives of one order into few sets of rows, each complete.
+
+    By the components that are known at a point where there are not more such patterns than components, and by
+    component elsewhere.
+    """
+    none = np.empty(0, np.int64)
+    if order == 1 and jet.frames is not None:
+        assert jet.gradients is not None
+        slopes = np.einsum("nkd,nrd->nkr", jet.derivative_rows(1), jet.frames)
+        for r in range(jet.frames.shape[1]):
+            index = np.flatnonzero(jet.frames[:, r].any(axis=1))
+            if len(index):
+                yield SlopeRows(index, none, jet.frames[index, r], slopes[index, :, r, None])
+        return
+    known, targets = known_components(jet, order)
+    patterns, group = np.unique(known, axis=0, return_inverse=True)
+    if len(patterns) <= known.shape[1]:
+        for number, pattern in enumerate(patterns):
+            if pattern.any():
+                index, columns = np.flatnonzero(group == number), np.flatnonzero(pattern)
+                yield SlopeRows(index, columns, None, targets[index][..., columns])
+    else:
+        for column in range(known.shape[1]):
+            index = np.flatnonzero(known[:, column])
+            if len(index):
+                yield SlopeRows(index, np.array([column]), None, targets[index][..., column, None])
+
+
+def known_components(jet: Jet, order: int) -> tuple[npt.NDArray[np.bool_], Array]:
+    """Return which components are known for all outputs (n, C), and the components (n, k, C), zero where not known."""
+    derivatives = jet.derivatives(order)
+    assert derivatives is not None
+    targets = components(derivatives.reshape(len(jet), -1, *[jet.n_features] * order), order)
+    known = np.asarray(~np.isnan(targets).any(axis=1))
+    return known, np.where(known[:, None, :], targets, 0.0)
+
+
+def tail_components(features: Features, X: Array, order: int) -> Array:
+    """Return the components of the derivatives of the tail's monomials, of shape (n, C, t)."""
+    d = features.hyperplanes.dimension
+    partials = [features.tail.partials(X, by) for by in variables(d, order)]
+    return np.stack(partials, axis=1) * factors(d, order)[:, None]
+
+
+def sample_rows(features: Features, jet: Jet, loss: Loss) -> tuple[Array, Array]:
+    """Return all rows of each sample, with the square roots of their weights.
+
+    Returns
+    -------
+    design : array of shape (n, R, N + t)
+        First the value, then the components of the gradient, of the Hessian.
+    targets : array of shape (n, R, k)
+    """
+    n, N = len(jet), features.n_neurons
+    y, valued = jet.y.reshape(n, 1, -1), jet.has_value[:, None, None]
+    roots = np.sqrt(jet.weights(0))[:, None, None]
+    design = [np.where(valued, features.design(jet.X)[:, None, :] * roots, 0.0)]
+    targets = [np.where(valued, y * roots, 0.0)]
+    for order, weight in loss.orders:
+        if order == 1 and jet.frames is not None:
+            frames, known = jet.frames, np.asarray(jet.frames.any(axis=2))
+            values = np.einsum("nkd,nrd->nkr", jet.derivative_rows(1), frames)
+        else:
+            known, values = known_components(jet, order)
+            frames = np.eye(known.shape[1])
+        roots = np.sqrt(weight * jet.weights(1))[:, None, None] * known[:, :, None]
+        block = np.empty((n, known.shape[1], features.n_columns))
+        block[..., :N] = features.neurons(jet.X, order)[:, None, :] * (
+            frames @ powers(features.hyperplanes.normals, order).T
+        )
+        block[..., N:] = frames @ tail_components(features, jet.X, order)
+        design.append(block * roots)
+        targets.append(np.swapaxes(values, 1, 2) * roots)
+    return np.concatenate(design, axis=1), np.concatenate(targets, axis=1)
+
+
+def rows_per_sample(jet: Jet, loss: Loss) -> int:
+    """Return the number ``R`` of rows that ``sample_rows`` makes for each sample."""
+    d = jet.n_features
+    framed = d if jet.frames is None else jet.frames.shape[1]
+    return 1 + sum({1: framed, 2: d * (d + 1) // 2}[order] for order, _ in loss.orders)
+
+
+def weight_of_a_row(weights: Array) -> float:
+    """Return one where weights count rows; their mean where they add up to less than the number of rows."""
+    total = float(weights.sum())
+    return total / max(total, float(np.count_nonzero(weights)))
+
+
+def row_count(jet: Jet, loss: Loss) -> float:
+    """Return the number of values and derivatives that count, those of a row of weight two twice."""
+    known = jet.has_value.astype(float)
+    for order, _ in loss.orders:
+        framed = order == 1 and jet.frames is not None
+        rows = jet.frames.any(axis=2) if framed and jet.frames is not None else known_components(jet, order)[0]
+        known += np.where(jet.weights(1) > 0, rows.sum(axis=1), 0)
+    return float(jet.weights(0) @ known) / weight_of_a_row(jet.weights(0))

@@ -1,0 +1,197 @@
+"""Normal equations of the outer weights, accumulated in row blocks and mergeable with ``+``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nurf._blocks import BLOCK_ELEMENTS, row_blocks
+from nurf._tensors import powers
+from nurf._types import Array
+from nurf.jets import Jet
+from nurf.networks import Features
+from nurf.networks._network import LEAST_ROWS
+from nurf.solvers._rows import VALUES_ONLY, Loss, SlopeRows, slope_rows, tail_components
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    """All that least squares needs to know of the data: ``Z^T W Z``, ``Z^T W y`` and ``y^T W y``.
+
+    ``Z`` (rows, N + t) holds the features at the values, and the derivatives of the features at the derivatives that
+    count; neurons first, then the monomials of the tail. ``W`` holds the weights of the rows. Those of two sets of rows
+    add up to those of their union, and times a number they are those of other weights.
+
+    Parameters
+    ----------
+    gram : array of shape (N + t, N + t)
+    moments : array of shape (N + t, k)
+    energy : array of shape (k,)
+    total_weight : float
+        Sum of the weights of the values.
+    n_rows : int
+        Number of rows of positive weight, derivatives included.
+    n_neurons : int
+        ``N``; the columns behind are the tail's.
+    """
+
+    gram: Array
+    moments: Array
+    energy: Array
+    total_weight: float
+    n_rows: int
+    n_neurons: int
+
+    @classmethod
+    def from_data(cls, features: Features, jet: Jet, loss: Loss = VALUES_ONLY) -> NormalEquations:
+        """Accumulate over the values of ``jet``, and over the derivatives that ``loss`` counts, in blocks."""
+        loss.require(jet)
+        equations = cls.from_rows(features, jet)
+        for order, weight in loss.orders:
+            equations += weight * cls.from_rows(features, jet, order)
+        return equations
+
+    @classmethod
+    def from_rows(cls, features: Features, jet: Jet, order: int = 0) -> NormalEquations:
+        """Accumulate over the values (``order=0``), the gradients (1) or the Hessians (2) alone, with weight one.
+
+        All components of a derivative of order q cost one symmetric product, whatever the dimension: with
+        ``Phi_kn = sigma^(q)(a_n.x_k + b_n)``, their Gram matrix is ``(A A^T)^q o (Phi^T Phi)``, element by element.
+        """
+        return _from_derivatives(features, jet, order, 0) if order else _from_values(features, jet, 0)
+
+    def grown(self, features: Features, jet: Jet, order: int = 0) -> NormalEquations:
+        """Return what ``from_rows`` makes of more neurons: ``features`` has those of these equations, then new ones.
+
+        Only what involves a new neuron is computed.
+        """
+        old, total = self.n_neurons, features.n_neurons
+        new = _from_derivatives(features, jet, order, old) if order else _from_values(features, jet, old)
+        gram = np.empty((features.n_columns, features.n_columns))
+        kept = np.r_[:old, total : features.n_columns]
+        gram[np.ix_(kept, kept)] = self.gram
+        gram[:, old:total], gram[old:total, :] = new.gram, new.gram.T
+        return replace(self, gram=gram, moments=np.insert(self.moments, old, new.moments, axis=0), n_neurons=total)
+
+    def __add__(self, other: NormalEquations) -> NormalEquations:
+        """Merge with the normal equations of further rows."""
+        if self.moments.shape != other.moments.shape or self.n_neurons != other.n_neurons:
+            raise ValueError(
+                f"normal equations of the same features and outputs were expected, got {self.moments.shape} with "
+                f"{self.n_neurons} neurons and {other.moments.shape} with {other.n_neurons}"
+            )
+        return NormalEquations(
+            self.gram + other.gram,
+            self.moments + other.moments,
+            self.energy + other.energy,
+            self.total_weight + other.total_weight,
+            self.n_rows + other.n_rows,
+            self.n_neurons,
+        )
+
+    def __rmul__(self, factor: float) -> NormalEquations:
+        """Multiply the weights of all rows by ``factor``."""
+        return replace(
+            self,
+            gram=factor * self.gram,
+            moments=factor * self.moments,
+            energy=factor * self.energy,
+            total_weight=factor * self.total_weight,
+        )
+
+
+def _from_values(features: Features, jet: Jet, first: int) -> NormalEquations:
+    """Return the equations of the values; from neuron ``first`` > 0 on, the columns and moments of neurons only."""
+    jet = jet.with_values()
+    y, weights, N = jet.y.reshape(len(jet), -1), jet.weights(0), features.n_neurons
+    gram, moments = _empty(features, first, y.shape[1])
+    for rows, design in features.design_blocks(jet.X):
+        targets = y[rows]
+        if jet.sample_weight is not None:
+            roots = np.sqrt(jet.sample_weight[rows, None])
+            design *= roots
+            targets = targets * roots
+        if first:
+            fresh = np.ascontiguousarray(design[:, first:N])
+            gram += design.T @ fresh
+            moments += fresh.T @ targets
+        else:
+            gram += design.T @ design  # one symmetric product: NumPy sees that both are the same array
+            moments += design.T @ targets
+    n_rows = int(np.count_nonzero(weights))
+    return NormalEquations(gram, moments, weights @ y**2, float(weights.sum()), n_rows, N)
+
+
+def _from_derivatives(features: Features, jet: Jet, order: int, first: int) -> NormalEquations:
+    """Return the equations of derivatives of one order; from neuron ``first`` > 0 on, as for the values."""
+    N, k = features.n_neurons, int(np.prod(jet.y.shape[1:], dtype=int))
+    gram, moments = _empty(features, first, k)
+    energy, n_rows = np.zeros(k), 0
+    for group in slope_rows(jet, order):
+        square = np.zeros((N, N - first))
+        for block in _slope_blocks(features, jet, order, group):
+            fresh, columns = block.slopes[:, first:], block.columns[first:]
+            square += block.slopes.T @ (np.ascontiguousarray(fresh) if first else fresh)
+            moments[: N - first] += _against(fresh, block.targets, columns)
+            energy += np.einsum("nkc,nkc->k", block.targets, block.targets)
+            if order <= features.degree:
+                cross = np.einsum("cnt,nc->tn", fresh.T @ np.moveaxis(block.tail, 1, 0), columns)
+                gram[N:, : N - first] += cross
+                if not first:
+                    gram[:N, N:] += cross.T
+                    gram[N:, N:] += np.einsum("nct,ncs->ts", block.tail, block.tail)
+                    moments[N:] += np.einsum("nct,nkc->tk", block.tail, block.targets)
+        gram[:N, : N - first] += square * (block.columns @ block.columns[first:].T)
+        n_rows += int(np.count_nonzero(jet.weights(1)[group.index])) * group.targets.shape[2]
+    return NormalEquations(gram, moments, energy, 0.0, n_rows, N)
+
+
+def _empty(features: Features, first: int, k: int) -> tuple[Array, Array]:
+    """Return zeros for the Gram matrix and the moments: of all columns, or of the neurons from ``first`` > 0 on."""
+    width = features.n_neurons - first if first else features.n_columns
+    return np.zeros((features.n_columns, width)), np.zeros((width, k))
+
+
+@dataclass(frozen=True, eq=False)
+class SlopeBlock:
+    """A block of ``SlopeRows`` with the square roots of their weights: neuron ``n`` has ``slopes_kn columns_nc``.
+
+    Attributes
+    ----------
+    slopes : array of shape (n, N)
+    columns : array of shape (N, c)
+    tail : array of shape (n, c, t)
+        The same components of the derivatives of the monomials.
+    targets : array of shape (n, k, c)
+    """
+
+    slopes: Array
+    columns: Array
+    tail: Array
+    targets: Array
+
+
+def _slope_blocks(features: Features, jet: Jet, order: int, group: SlopeRows) -> Iterator[SlopeBlock]:
+    N = features.n_neurons
+    normals = powers(features.hyperplanes.normals, order)
+    for block in row_blocks(len(group.index), N, max(BLOCK_ELEMENTS, LEAST_ROWS * N)):
+        rows = group.index[block]
+        roots = np.sqrt(jet.weights(1)[rows])[:, None, None]
+        slopes = features.neurons(jet.X[rows], order)
+        if jet.sample_weight is not None or jet.derivative_weight is not None:
+            slopes *= roots[:, 0]
+        tail = tail_components(features, jet.X[rows], order) * roots
+        if group.frames is None:
+            columns, tail = normals[:, group.columns], tail[:, group.columns]
+        else:
+            slopes *= group.frames[block] @ normals.T
+            columns, tail = np.ones((N, 1)), np.einsum("nc,nct->nt", group.frames[block], tail)[:, None]
+        yield SlopeBlock(slopes, columns, tail, group.targets[block] * roots)
+
+
+def _against(slopes: Array, targets: Array, columns: Array) -> Array:
+    """Return ``sum_k slopes_kn (targets_k . columns_n)``, of shape (N, k)."""
+    outputs = range(targets.shape[1])
+    return np.stack([np.einsum("nm,nm->m", slopes, targets[:, j] @ columns.T) for j in outputs], axis=1)

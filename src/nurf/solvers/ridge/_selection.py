@@ -1,0 +1,129 @@
+"""Rules that choose ``alpha``: each estimates, for every alpha of a path, the error on fresh data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from nurf._types import Array, Index
+from nurf.jets import Jet
+from nurf.networks import Features
+from nurf.solvers._rows import row_count, rows_per_sample, weight_of_a_row
+from nurf.solvers.ridge._ridge import EPS, Ridge
+
+TOLERANCE = 0.05
+MANY_NEURONS = 1000  # from which on fewer samples leave, so that leaving them costs no more than the fit
+
+
+class Rule(ABC):
+    """A way to estimate the root mean square error on fresh data for every alpha."""
+
+    @abstractmethod
+    def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
+        """Return the estimates, of shape (A,); ``weights`` (A, N + t, k) is ``ridge.solve(alphas)``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Validation(Rule):
+    """The paper's rule: the error on the training rows and the ``validation`` rows together (section 5)."""
+
+    validation: Jet
+
+    def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
+        """Return the root mean square over the values of both sets, outputs added up."""
+        sets = [rows.with_values() for rows in (jet, self.validation)]
+        total = sum(_squares(features, rows, weights) for rows in sets)
+        return np.asarray(np.sqrt(total / sum(rows.weights(0).sum() for rows in sets)))
+
+
+def _squares(features: Features, jet: Jet, weights: Array) -> Array:
+    """Return the weighted sum of the squared residuals of the values, for each of the networks ``weights``."""
+    y, w, total = jet.y.reshape(len(jet), 1, -1), jet.weights(0), np.zeros(len(weights))
+    path = np.moveaxis(weights, 0, 1).reshape(features.n_columns, -1)
+    for rows, design in features.design_blocks(jet.X):
+        predictions = (design @ path).reshape(len(design), len(weights), -1)
+        total += w[rows] @ np.sum((predictions - y[rows]) ** 2, axis=2)
+    return total
+
+
+@dataclass(frozen=True)
+class GeneralizedCrossValidation(Rule):
+    """``RSS / n / (1 - df / n)^2``, with ``df`` the trace of the map from data to predictions.
+
+    ``n`` is the number of rows (a row of weight two counts as two rows, but weights that add up to one are no row
+    counts). Derivatives that count in the fit count here too.
+    """
+
+    def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
+        """Return the square root of the criterion, outputs added up."""
+        n = row_count(jet, ridge.loss)
+        left = np.maximum(1 - ridge.degrees_of_freedom(alphas) / n, EPS)
+        return np.asarray(np.sqrt(ridge.mean_square_residual(alphas).sum(axis=1)) / left)
+
+
+@dataclass(frozen=True)
+class LeaveOneOut(Rule):
+    """The mean square of the values' residuals when a sample leaves the fit, with its value and all its derivatives.
+
+    They are exact, from one factorisation (``Ridge.left_out``). A row of weight two counts as two rows, of which one is
+    left out. Where the weights add up to less than the number of rows, they are no row counts, and at most the mean
+    weight is left out of a row.
+
+    Parameters
+    ----------
+    max_rows : int, default 4096
+        Where the samples have more rows in all (with more than 1000 neurons, in proportion fewer), a part of them
+        leaves in turn: those that ``representative_samples`` picks, which do not miss the few samples where the
+        function varies most.
+    """
+
+    max_rows: int = 4096
+
+    def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
+        """Return the root mean square, outputs added up."""
+        counts = np.where(jet.has_value, jet.weights(0), 0.0)
+        unit = weight_of_a_row(counts)
+        rows = self.max_rows * MANY_NEURONS // max(features.n_neurons, MANY_NEURONS)
+        index, multiples = representative_samples(jet, counts, max(1, rows // rows_per_sample(jet, ridge.loss)))
+        shares = np.minimum(counts[index], unit) / counts[index]
+        left = ridge.left_out(features, jet, alphas, index, shares)[:, 0]
+        return np.asarray(np.sqrt(multiples @ np.sum(left**2, axis=2) / counts.sum()))
+
+
+def representative_samples(jet: Jet, counts: Array, n: int) -> tuple[Index, Array]:
+    """Pick ``n`` samples that stand for all, more densely where values and gradients are large.
+
+    Half of the samples are picked in proportion to their ``counts`` and half in proportion to ``counts (|y|^2 +
+    |g|^2)``, by equal steps along the cumulated sum, and each stands for the inverse of how likely it was picked, so
+    that sums over the samples stay right.
+
+    Returns
+    -------
+    index : array of shape (m,)
+    multiples : array of shape (m,)
+        For how many samples each of them stands.
+    """
+    known = np.flatnonzero(counts)
+    if len(known) <= n:
+        return known, np.ones(len(known))
+    energies = np.nansum(jet.y.reshape(len(jet), -1)[known] ** 2, axis=1)
+    if "gradients" in jet.known:
+        energies += np.sum(jet.derivative_rows(1)[known] ** 2, axis=(1, 2))
+    chances = counts[known] / counts.sum()
+    uneven = chances * energies
+    chances = (chances + uneven / uneven.sum()) / 2 if uneven.sum() > 0 else chances
+    steps = (np.arange(n) + 0.5) / n
+    picked, times = np.unique(np.searchsorted(np.cumsum(chances), steps * chances.sum()), return_counts=True)
+    return known[picked], times / (n * chances[picked])
+
+
+def largest_near_best(alphas: Array, errors: Array, tolerance: float = TOLERANCE) -> int:
+    """Return the index of the largest alpha whose error is within ``tolerance`` of the best one (paper, section 5).
+
+    >>> largest_near_best(np.array([1.0, 0.1, 0.01]), np.array([2.0, 1.04, 1.0]))
+    1
+    """
+    near = np.flatnonzero(errors <= (1 + tolerance) * errors.min())
+    return int(near[np.argmax(np.asarray(alphas)[near])])

@@ -1,0 +1,199 @@
+"""The dual certificate ``|<r, sigma(omega)>|``, and the search for its maxima over all neurons at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nurf._types import Array, Index, Mask
+from nurf.activations import Activation
+from nurf.densities import Density, Local, Uniform
+from nurf.jets import Jet
+from nurf.networks import Ball, Features, Hyperplanes
+from nurf.solvers.sparse._charts import Bounds, Chart
+from nurf.solvers.sparse._loss import Residual
+from nurf.solvers.sparse._penalties import row_sizes
+
+
+@dataclass(frozen=True)
+class Search:
+    """How thoroughly the certificate is searched.
+
+    Parameters
+    ----------
+    n_seeds : int
+        Hyperplanes at which it is evaluated: half from the local density of the residual's gradients where those are
+        known, the rest uniform.
+    n_starts : int
+        The best of them, from which it is maximised.
+    n_steps : int
+        Newton steps of each.
+    """
+
+    n_seeds: int = 600
+    n_starts: int = 24
+    n_steps: int = 4
+
+    def finer(self, factor: int = 4) -> Search:
+        """Return a search that is ``factor`` times as thorough."""
+        return Search(factor * self.n_seeds, factor * self.n_starts, 2 * self.n_steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Peaks:
+    """Local maxima of the certificate, largest first.
+
+    Attributes
+    ----------
+    features : Features
+        The neurons.
+    moments : array of shape (N, k)
+        ``p(omega) = <r, sigma(omega)>`` there.
+    """
+
+    features: Features
+    moments: Array
+
+    @property
+    def largest(self) -> float:
+        """The largest ``|p|``."""
+        return float(row_sizes(self.moments).max(initial=0.0))
+
+    def __getitem__(self, index: Index) -> Peaks:
+        """Keep some of the peaks."""
+        return Peaks(self.features[index], self.moments[index])
+
+
+def find_peaks(
+    residual: Residual,
+    residual_jet: Jet,
+    activation: Activation,
+    bounds: Bounds,
+    rng: np.random.Generator,
+    search: Search,
+    *,
+    widths: bool = False,
+    also: Features | None = None,
+) -> Peaks:
+    """Search for the local maxima of ``|p(omega)|``, all starts advanced together.
+
+    Parameters
+    ----------
+    residual : Residual
+    residual_jet : Jet
+        The same with its derivatives, for the densities that seeds come from.
+    activation : Activation
+        With one width; where widths are trained, seeds have widths around it.
+    bounds : Bounds
+    rng : numpy.random.Generator
+    search : Search
+    widths : bool
+        Whether widths are searched too.
+    also : Features, optional
+        Further starts, such as the neurons of the network.
+    """
+    planes = seeds(residual_jet, search.n_seeds, bounds, rng, jitter=2 * float(np.mean(activation.scale)))
+    if widths:
+        low, high = np.log(bounds.narrowest), np.log(bounds.widest)
+        activation = activation.rescaled(np.exp(rng.uniform(low, high, len(planes))) / float(np.mean(activation.width)))
+    features = Features(planes, activation, -1)
+    moments = residual.moments(features).values
+    sizes = row_sizes(moments)
+    best = np.argsort(-sizes, kind="stable")[: 6 * search.n_starts]
+    best = best[_leaders(features[best], sizes[best], apart=2.0)[: search.n_starts]]
+    starts = features[best]
+    if also is not None and also.n_neurons:
+        starts = starts + replace(also, degree=-1)
+    peaks = ascend(residual, starts, bounds, search.n_steps, widths=widths)
+    return peaks[_leaders(peaks.features, row_sizes(peaks.moments), apart=1.0)]
+
+
+def seeds(jet: Jet, n: int, bounds: Bounds, rng: np.random.Generator, jitter: float) -> Hyperplanes:
+    """Draw hyperplanes: half by ``Local`` from the gradients of a residual where it has any, the rest uniform."""
+    domain = Ball(bounds.max_offset)
+    local: Density = Local(jitter=jitter)
+    if not (local.needs <= jet.known and np.any(jet.derivative_rows(1))):
+        return Uniform().prepare(jet, domain).sample(n, rng)
+    planes = local.prepare(jet).sample(n // 2, rng)
+    planes = Hyperplanes(planes.normals, np.clip(planes.offsets, -bounds.max_offset, bounds.max_offset))
+    return planes + Uniform().prepare(jet, domain).sample(n - n // 2, rng)
+
+
+def ascend(residual: Residual, features: Features, bounds: Bounds, n_steps: int, *, widths: bool = False) -> Peaks:
+    """Maximise ``|p(omega)|`` from all neurons of ``features`` together, by Newton steps within a trust region.
+
+    Each step climbs ``v.p`` with ``v = p / |p|`` fixed, a lower bound that is exact at the start, by
+    ``|H|^-1 g`` in the units of the chart; a step that does not gain is taken back and its radius quartered.
+    """
+    needed = 2 + (residual.gradients is not None)
+    order = 2 if features.activation.n_derivatives >= needed else 1
+    radius = np.ones(features.n_neurons)
+    moments = residual.moments(features, order)
+    for _ in range(n_steps):
+        chart = Chart(features, bounds, widths)
+        sizes = row_sizes(moments.values)
+        directions = moments.values / np.maximum(sizes, np.finfo(float).tiny)[:, None]
+        ambient = moments.gradients(directions, widths)
+        gradients = chart.gradients(ambient) * chart.units
+        gradients[chart.blocked(gradients)] = 0.0
+        if order == 2:
+            hessians = chart.hessians(moments.hessians(directions, widths), ambient)
+            step = _newton(gradients, hessians * chart.units[:, :, None] * chart.units[:, None, :])
+        else:
+            step = gradients / np.maximum(row_sizes(gradients), np.finfo(float).tiny)[:, None]
+        step *= (radius / np.maximum(row_sizes(step), radius))[:, None]
+        trial = chart.move(step * chart.units)
+        after = residual.moments(trial, order)
+        gained = row_sizes(after.values) > sizes
+        radius = np.where(gained, 2 * radius, radius / 4)
+        features = _choose(gained, trial, features)
+        moments = type(moments)(
+            features,
+            [_select(gained, new, old) for new, old in zip(after.sums, moments.sums, strict=True)],
+            None
+            if after.gradient_sums is None or moments.gradient_sums is None
+            else [
+                _select(gained, new, old) for new, old in zip(after.gradient_sums, moments.gradient_sums, strict=True)
+            ],
+        )
+    return Peaks(features, moments.values)
+
+
+def _newton(gradients: Array, hessians: Array) -> Array:
+    """Return ``|H|^-1 g``, with the absolute values of the eigenvalues, none of them small."""
+    eigenvalues, vectors = np.linalg.eigh(hessians)
+    sizes = np.abs(eigenvalues)
+    floor = np.maximum(1e-3 * sizes.max(axis=1, keepdims=True), 1e-3 * row_sizes(gradients)[:, None])
+    sizes = np.maximum(sizes, np.maximum(floor, np.finfo(float).tiny))
+    turned = np.einsum("nij,ni->nj", vectors, gradients) / sizes
+    return np.asarray(np.einsum("nij,nj->ni", vectors, turned))
+
+
+def _select(mask: Mask, first: Array, second: Array) -> Array:
+    return np.where(mask.reshape(-1, *[1] * (first.ndim - 1)), first, second)
+
+
+def _choose(mask: Mask, first: Features, second: Features) -> Features:
+    """Take the neurons of ``first`` where ``mask`` is true, those of ``second`` elsewhere."""
+    count = len(mask)
+    return (first + second)[np.arange(count) + np.where(mask, 0, count)]
+
+
+def _leaders(features: Features, sizes: Array, apart: float) -> Index:
+    """Return the neurons that are the largest within ``apart`` widths of themselves, largest first."""
+    order = np.argsort(-sizes, kind="stable")
+    near = distances(features, features)[np.ix_(order, order)] < apart
+    return np.asarray(order[~np.any(np.tril(near, -1), axis=1)])
+
+
+def distances(first: Features, second: Features) -> Array:
+    """Return how far apart neurons are, in widths, of shape (N, M); ``(a, b)`` and ``(-a, -b)`` are the same place.
+
+    ``sqrt(|a - a'|^2 + |b - b'|^2) / delta``, with the larger of both widths, plus the difference of their logarithms.
+    """
+    p, r = (np.column_stack([f.hyperplanes.normals, f.hyperplanes.offsets]) for f in (first, second))
+    squares = np.sum(p**2, axis=1)[:, None] + np.sum(r**2, axis=1) - 2 * np.abs(p @ r.T)
+    wide, other = (np.broadcast_to(np.asarray(f.activation.scale, float), f.n_neurons) for f in (first, second))
+    near = np.sqrt(np.maximum(squares, 0.0)) / np.maximum(wide[:, None], other)
+    return np.asarray(near + np.abs(np.log(wide[:, None] / other)))
