@@ -24,7 +24,7 @@ from nurf.estimators._sparse import polish as polish_model
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
 from nurf.networks._hyperplanes import normalised
 from nurf.plots._sparse import certificate, sparse_path, trained_hyperplanes
-from nurf.solvers import sparse as sparse_solver
+from nurf.solvers.sparse import _solver as sparse_solver
 from nurf.solvers.sparse._certificate import Search, ascend, distances, find_peaks
 from nurf.solvers.sparse._charts import Bounds, Chart
 from nurf.solvers.sparse._gauss_newton import Objective, expand_gram, gauss_newton_gram
