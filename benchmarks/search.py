@@ -62,8 +62,8 @@ def piston(X):
 
 
 def radial(X):
-    """Return an oscillation that depends on the distance from the centre."""
-    return np.sin(12 * np.sum((2 * X - 1) ** 2, axis=1))
+    """Return an oscillation that depends on the distance from a corner."""
+    return np.sin(12 * np.sum(X**2, axis=1))
 
 
 def peaks(X):
