@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 from nurf._types import Array, Mask
 from nurf._validation import as_derivative, as_finite, as_finite_or_nan, as_weights
 from nurf.differentiation import Backend, derivatives
+
+DERIVATIVE_KINDS = {1: "gradients", 2: "hessians"}  # order of the derivatives -> field of a jet
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +152,8 @@ class Jet:
 
     def derivatives(self, order: int) -> Array | None:
         """Return the gradients for ``order=1``, the Hessians for ``order=2``."""
-        return {1: self.gradients, 2: self.hessians}[order]
+        derivatives: Array | None = getattr(self, DERIVATIVE_KINDS[order])
+        return derivatives
 
     def derivative_rows(self, order: int) -> Array:
         """Directions in which ``f`` varies at each point, as rows: ``F_k`` of shape (m, d), so (n, m, d) in all.
@@ -173,9 +176,12 @@ class Jet:
             raise ValueError("`sample_weight` must be positive for at least one row, got zeros only")
         return self[self.sample_weight > 0]
 
-    def without_derivatives(self) -> Jet:
-        """Return the values alone."""
-        return self._with(gradients=None, hessians=None, frames=None, derivative_weight=None).with_values()
+    def only(self, kinds: Collection[str]) -> Jet:
+        """Return the values with the named kinds of derivatives, without the rows of which nothing is left."""
+        dropped = set(DERIVATIVE_KINDS.values()) - set(kinds)
+        fields: dict[str, Any] = dict.fromkeys(dropped) | ({"frames": None} if "gradients" in dropped else {})
+        jet = self._with(**fields, derivative_weight=self.derivative_weight if kinds else None)
+        return jet if kinds else jet.with_values()
 
     def _with(self, **fields: Any) -> Jet:
         """Return a copy with other fields. They come from checked jets, so they are not checked again."""

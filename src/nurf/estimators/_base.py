@@ -20,7 +20,7 @@ from nurf._types import Array, Index
 from nurf._validation import as_finite
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
-from nurf.jets import Jet
+from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
 from nurf.solvers.ridge import Posterior
 from nurf.training import Fit
@@ -47,7 +47,7 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
         if isinstance(self.activation, Activation):
             if width is not None:
                 raise ValueError(
-                    f"`width` must be None where `activation` is an object with a width of its own, got {width!r} "
+                    f"`width` must be None if `activation` is an object with a width of its own, got {width!r} "
                     f"and {self.activation!r}"
                 )
             return self.activation
@@ -62,11 +62,8 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"`width` must be None for the sharp activation {self.activation!r}, got {width!r}")
         return kind(width)
 
-    def _make_density(self, jet: Jet, activation: Activation, depth: int = 4) -> Density:
-        """Choose the density; by default nonlocal sampling where the derivatives for it came.
-
-        A warning points to the caller of ``fit``, ``depth`` frames up.
-        """
+    def _named_density(self, activation: Activation) -> Density | None:
+        """Return the density that the parameter names, or None for "auto"."""
         if isinstance(self.density, Density):
             return self.density
         if isinstance(self.density, str) and self.density in DENSITIES:
@@ -75,20 +72,17 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"`density` must be a Density, 'auto' or one of {', '.join(DENSITIES)}, got {self.density!r}"
             )
-        order = self._order(jet, activation)
-        density = Nonlocal(order)
-        if not density.needs <= jet.known:
-            return Uniform()
-        if not np.any(jet.derivative_rows(order)):
-            (kind,) = density.needs
-            warnings.warn(f"all known {kind} are zero: hyperplanes are sampled uniformly", stacklevel=depth)
-            return Uniform()
-        return density
+        return None
 
-    @staticmethod
-    def _order(jet: Jet, activation: Activation) -> int:
-        """Return the order of the derivatives to sample from: the activation's, or lower where those are missing."""
-        return 1 if activation.order == 1 or ("hessians" not in jet.known and "gradients" in jet.known) else 2
+    def _default_density(self, jet: Jet, activation: Activation) -> tuple[Density, list[Warning]]:
+        """Return the density; by default nonlocal sampling if the derivatives for it are known and not zero."""
+        named = self._named_density(activation)
+        if named is not None:
+            return named, []
+        order = sampling_order(jet, activation)
+        warnings = zero_derivatives(jet, order)
+        density = Nonlocal(order)
+        return (density, []) if density.needs <= jet.known and not warnings else (Uniform(), warnings)
 
     def _generator(self) -> np.random.Generator:
         if isinstance(self.random_state, np.random.Generator):
@@ -99,11 +93,26 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
         return np.random.default_rng(int(seed))
 
 
+def sampling_order(jet: Jet, activation: Activation) -> int:
+    """Return the order of the derivatives to sample from: the activation's, or lower if only gradients are known."""
+    return 1 if activation.order == 1 or ("hessians" not in jet.known and "gradients" in jet.known) else 2
+
+
+def zero_derivatives(jet: Jet, order: int) -> list[Warning]:
+    """Return a warning if derivatives are known but all zero."""
+    kind = DERIVATIVE_KINDS[order]
+    if kind not in jet.known or np.any(jet.derivative_rows(order)):
+        return []
+    return [UserWarning(f"all known {kind} are zero: hyperplanes are sampled uniformly")]
+
+
 class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A regressor that was fitted as a network in scaled units (``fit_``, ``scaling_``) and predicts in the user's."""
+    """A regressor that is fitted as a network in scaled units (``fit_``, ``scaling_``) and predicts in the user's."""
 
     fit_: Fit
     scaling_: Scaling
+    network_: ShallowNetwork
+    posterior_: Posterior | None
 
     def fit(
         self,
@@ -123,24 +132,30 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         Parameters
         ----------
         X : array or frame of shape (n, d)
+            Training inputs.
         y : array of shape (n,) or (n, k)
+            Target values.
         gradients : array of shape (n, d) or (n, k, d), optional
-            NaN where a partial derivative is not known.
+            Gradients of the targets. Set unknown partial derivatives to NaN.
         gradients_at : array of shape (m, d), optional
-            Other points than ``X`` at which the gradients are known; they have ``m`` rows then.
+            Points at which the gradients are known, if these are not ``X``. Then ``gradients`` has ``m`` rows.
         directions : array of shape (n, d) or (n, q, d), optional
-            Directions along which derivatives are known, as Jacobian-vector products give them: ``gradients`` are
-            numbers then, of shape (n,) or (n, q), with several outputs (n, k) or (n, k, q).
+            Directions of directional derivatives (Jacobian-vector products). Then ``gradients`` holds these
+            derivatives, of shape (n,) or (n, q), or with several outputs (n, k) or (n, k, q).
         hessians : array of shape (n, d, d) or (n, k, d, d), optional
-            NaN where an entry is not known.
+            Hessians of the targets. Set unknown entries to NaN.
         sample_weight : array of shape (n,), optional
-            How often each row counts.
+            Sample weights.
         derivative_weight : array of shape (n,) or (m,), optional
-            How often the derivatives of each row count, by default as often as the row; for gradients whose noise
-            differs from row to row.
+            Weights of the derivatives of each sample, for instance if their noise varies. Default is ``sample_weight``.
         validation : (X, y), Jet or float, optional
-            Rows on which, together with the training rows, alpha is chosen (the paper's rule); a number between 0
-            and 1 splits off that share of the rows. Without it alpha is chosen on the training rows alone.
+            Samples on which, together with the training samples, the error is estimated (the paper's rule). A number
+            between 0 and 1 splits off this share of the samples. By default the error is estimated on the training
+            samples alone.
+
+        Returns
+        -------
+        self
         """
         with unchanged_on_error(self):
             X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
@@ -149,55 +164,63 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             )
             jet = _assembled(X, y, gradients, gradients_at, directions, hessians, weights, derivative_weight)
             jet = jet.with_positive_weight()
-            self._fit(jet[_canonical_order(jet)], validation)
+            found = self._fit(jet[_canonical_order(jet)], validation)
+        for warning in found:
+            warnings.warn(warning, stacklevel=2)
         return self
 
     @abstractmethod
-    def _fit(self, jet: Jet, validation: Any) -> None:
-        """Fit to checked data, and set the attributes at the very end."""
+    def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
+        """Fit to checked data, set the attributes at the very end, and return warnings for the user."""
+
+    def _set_fit(self, fit: Fit, scaling: Scaling, posterior: Posterior | None = None) -> None:
+        """Set the attributes that predictions need."""
+        self.fit_, self.scaling_, self.alpha_, self.posterior_ = fit, scaling, fit.alpha, posterior
+        self.network_ = fit.network.in_units_of(scaling)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the values at the points, of shape (n,) or (n, k).
 
-        With ``return_std`` also their standard deviations, of the same shape: those of fresh measurements, noise
-        included, in the Bayesian reading of the ridge regression.
+        With ``return_std`` also their standard deviations, of the same shape: those of new measurements, noise
+        included, in the Bayesian view of ridge regression.
         """
         points = self._inputs(X)
         values = self.scaling_.values_back(self.fit_.network.value(points))
         if not return_std:
             return values
-        deviations = self._posterior().value_std(points).reshape(values.shape)
+        deviations = self._checked_posterior().value_std(points).reshape(values.shape)
         return values, deviations * self.scaling_.y_scale
 
     def predict_gradient(self, X: Any, return_std: bool = False) -> Any:
-        """Return the gradients at the points, of shape (n, d) or (n, k, d), by choice with standard deviations."""
+        """Return the gradients at the points, of shape (n, d) or (n, k, d), and by choice their standard deviations."""
         points = self._inputs(X)
         gradients = self.scaling_.gradients_back(self.fit_.network.gradient(points))
         if not return_std:
             return gradients
-        deviations = self._posterior().gradient_std(points).reshape(gradients.shape)
+        deviations = self._checked_posterior().gradient_std(points).reshape(gradients.shape)
         return gradients, self.scaling_.gradients_back(deviations)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
-        """Return intervals that hold fresh values with probability ``coverage``, of shape (n, 2) or (n, k, 2).
+        """Return intervals that contain new values with probability ``coverage``, of shape (n, 2) or (n, k, 2).
 
         The jackknife+ with closed-form leave-one-out fits: quantiles over samples ``k`` of ``f_{-k}(x) +- |y_k -
-        f_{-k}(x_k)|``. Whatever the law of the data, the coverage is at least ``2 coverage - 1``, and in practice about
-        ``coverage`` (Barber, Candes, Ramdas, Tibshirani 2021), for samples that are exchangeable with the fresh ones.
-        The neurons, the width and alpha stay those of all samples.
+        f_{-k}(x_k)|``. For samples that are exchangeable with the new ones, the coverage is at least
+        ``2 coverage - 1``, whatever their distribution, and in practice about ``coverage`` (Barber, Candes, Ramdas,
+        Tibshirani 2021). The neurons, the width and alpha stay those of all samples.
         """
         if not (isinstance(coverage, Real) and 0 < coverage < 1):
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
         points = self._inputs(X)
-        intervals = self._posterior().interval(points, float(coverage))
+        intervals = self._checked_posterior().interval(points, float(coverage))
         shape = (len(points), *self.fit_.network.coefficients.shape[1:], 2)
         return np.moveaxis(self.scaling_.values_back(np.moveaxis(intervals.reshape(shape), -1, 0)), 0, -1)
 
-    def _posterior(self) -> Posterior:
-        posterior = self.fit_.posterior
-        if posterior is None:
-            raise ValueError("standard deviations and intervals are known for sampled networks, not for trained ones")
-        return posterior
+    def _checked_posterior(self) -> Posterior:
+        if self.posterior_ is None:
+            raise ValueError(
+                "standard deviations and intervals are available for sampled networks, not for trained ones"
+            )
+        return self.posterior_
 
     def predict_hessian(self, X: Any) -> Array:
         """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
@@ -205,14 +228,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         return self.scaling_.hessians_back(self.fit_.network.hessian(points))
 
     @property
-    def network_(self) -> ShallowNetwork:
-        """The fitted network, as a function of unscaled inputs."""
-        check_is_fitted(self, "fit_")
-        return self.fit_.network.in_units_of(self.scaling_)
-
-    @property
     def hyperplanes_(self) -> Hyperplanes:
         """The hyperplanes of the fitted network, in unscaled inputs."""
+        check_is_fitted(self, "fit_")
         return self.network_.hyperplanes
 
     def _inputs(self, X: Any) -> Array:

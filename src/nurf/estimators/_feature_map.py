@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from nurf.activations import Activation
 from nurf.densities import Density
 from nurf.estimators._base import SamplesHyperplanes, unchanged_on_error
 from nurf.jets import Jet
-from nurf.networks import Features
+from nurf.training import Setting
+from nurf.training._stages import sample_features
 
 
 class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SamplesHyperplanes):  # type: ignore[misc]
@@ -78,18 +80,22 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
             X = validate_data(self, X, dtype=np.float64)
             several = max(np.ndim(gradients) - 2, np.ndim(hessians) - 3) > 0
             outputs = np.shape(hessians if gradients is None else gradients)[1:2] if several else ()
-            self._fit(Jet(X, np.zeros((len(X), *outputs)), gradients, hessians))
+            found = self._fit(Jet(X, np.zeros((len(X), *outputs)), gradients, hessians))
+        for warning in found:
+            warnings.warn(warning, stacklevel=2)
         return self
 
-    def _fit(self, jet: Jet) -> None:
+    def _fit(self, jet: Jet) -> list[Warning]:
         self._check_n_neurons()
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
         scaled = scaling(jet)
         activation = self._make_activation(self.width)
-        density = self._make_density(scaled, activation)
-        law = density.at_width(activation.typical_width).prepare(scaled)
-        features = Features(law.sample(self.n_neurons, self._generator()), activation, degree=-1)
+        density, found = self._default_density(scaled, activation)
+        features, _ = sample_features(
+            scaled, Setting(density, activation), self.n_neurons, self._generator(), degree=-1
+        )
         self.features_, self.scaling_, self.density_ = features, scaling, density
+        return found
 
     def transform(self, X: Any) -> Array:
         """Return the features at the points, of shape (n, n_neurons)."""

@@ -1,9 +1,7 @@
-"""The regressor: a shallow network whose neurons are sampled where the data vary."""
+"""The regressor with sampled neurons."""
 
 from __future__ import annotations
 
-import warnings
-from copy import deepcopy
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -16,21 +14,43 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import Density, Local, Nonlocal, Uniform
-from nurf.estimators._base import TAILS, NetworkRegressor, SamplesHyperplanes, choose, split
-from nurf.estimators._report import Report, describe, last_stage
+from nurf.estimators._base import (
+    TAILS,
+    NetworkRegressor,
+    SamplesHyperplanes,
+    choose,
+    sampling_order,
+    split,
+    zero_derivatives,
+)
+from nurf.estimators._report import Report, describe
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss, Rule, Validation
-from nurf.training import Candidates, Fit, fit_estimated, fit_searched, stage_counts
+from nurf.solvers.ridge import Posterior
+from nurf.training import (
+    Diagonal,
+    FromData,
+    FromResidual,
+    Full,
+    Isotropic,
+    Lane,
+    Metric,
+    Search,
+    Source,
+    Space,
+    Task,
+    fit_searched,
+    stage_counts,
+)
 
 SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValidation()}
 NAMES = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
 WIDTHS = (1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025)  # in units of the ball into which the inputs are scaled
-SPREAD = 4.0  # of the widths of one network around the typical one, for "multiscale"
+WIDTH_RATIO = 4.0  # of single widths to the typical one, for "multiscale"
 GRADIENT_WEIGHTS = (0.0, 1e-3, 1e-2, 1e-1)
-GROWTH = 3.0
-EXPLAINS = 0.7  # relative misfit of gradients up to which they are believed without further trial
-ENOUGH = 0.5  # share of known derivatives from which on none are estimated
-LEAST_NEURONS, MOST_NEURONS = 50, 4050  # of a network that grows as long as that helps
+ENOUGH = 0.5  # share of known derivatives above which none are estimated
+AUTO_NEURONS = (150, 4050)  # smallest and largest size for n_neurons="auto"
+AUTO_IMPROVEMENT = 0.05  # by which each further size must lower the error then
 
 
 class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
@@ -153,9 +173,8 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.check_gradients = check_gradients
         self.random_state = random_state
 
-    def _fit(self, jet: Jet, validation: Any) -> None:
-        if self.check_gradients:
-            self._check_gradients(jet)
+    def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
+        found = self._check_gradients(jet) if self.check_gradients else []
         rng = self._generator()
         jet, held_out = split(jet, validation, rng)
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
@@ -163,48 +182,79 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         rule = choose("selection", self.selection, SELECTION)
         if held_out is not None:
             rule = Validation(scaling(held_out))
-        options = {"degree": choose("tail", self.tail, TAILS), "alphas": self._alphas(), "rule": rule}
-        estimated = self._estimates(scaled, self._activations()[0])
-        again = deepcopy(rng)
-        fit = self._search(scaled, estimated, rng, options)
-        if not estimated and self._doubtful(scaled, fit):
-            values = replace(scaled, gradients=None, hessians=None, frames=None)
-            alone = self._search(values.with_values(), True, again, options)
-            fit, estimated = (alone, True) if alone.error < fit.error else (fit, False)
-        setting = last_stage(fit).setting
-        assert setting is not None
-        self.fit_, self.scaling_, self.alpha_ = fit, scaling, fit.alpha
+        activations = self._activations()
+        search, sizes = self._sizes(activations[0])
+        task = Task(scaled, choose("tail", self.tail, TAILS), self._alphas(), rule, max_rows=search.max_rows)
+        entropy = tuple(int(number) for number in rng.integers(2**32, size=4))
+        space = self._space(scaled, activations)
+        lanes = [Lane("all data", task, space, search, sizes, entropy)]
+        if self._may_ignore_derivatives(scaled, activations[0]):
+            values = replace(task, jet=scaled.only(()))
+            lanes.append(Lane("values alone", values, self._space(values.jet, activations), search, sizes, entropy))
+        fit = fit_searched(lanes)
+        assert fit.stage is not None
+        assert fit.stage.setting is not None
+        setting = fit.stage.setting
+        posterior = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, precise=fit.precise)
+        self._set_fit(fit, scaling, posterior)
         self.density_, self.width_ = setting.density, float(np.mean(setting.activation.width))
         self.gradient_weight_, self.n_samples_ = fit.loss.gradients, len(jet)
-        self.estimated_ = estimated and bool(setting.density.needs)
-        self._rule_name = "validation rows" if held_out is not None else NAMES[self.selection]
+        self.estimated_ = not setting.source.keeps_neurons and bool(setting.needs)
+        self._rule_name = "validation samples" if held_out is not None else NAMES[self.selection]
+        if self.density == "auto":
+            found += zero_derivatives(scaled, sampling_order(scaled, activations[0]))
+        return found
 
-    def _search(self, jet: Jet, estimate: bool, rng: np.random.Generator, options: dict[str, Any]) -> Fit:
-        """Fit in stages or at once, with what was left open chosen on the way."""
-        activations = self._activations()
-        spread = SPREAD if self.width == "multiscale" else 1.0
-        densities = self._densities(jet, activations[0], estimate)
-        candidates = Candidates(densities, activations, self._losses(jet, activations[0]), spread)
-        counts, growing = self._counts(activations[0])
-        options |= {"patience": 1, "improvement": 0.05 if self.n_neurons == "auto" else 0.01}
-        if estimate:
-            return fit_estimated(jet, candidates, counts, rng, **options)
-        if not growing and candidates.has_choice and not np.ndim(activations[0].width):
-            sizes = _pilot_counts(counts[-1], activations[0])
-            pilot = fit_searched(jet, candidates, sizes, rng, **options)
-            setting = pilot.history[-1].setting
-            assert setting is not None
-            candidates = candidates.only(setting)
-        return fit_searched(jet, candidates, counts, rng, **options)
+    def _space(self, jet: Jet, activations: tuple[Activation, ...]) -> Space:
+        """Return what may be chosen for the data, as the parameters say."""
+        activation = activations[0]
+        named, order = self._named_density(activation), sampling_order(jet, activation)
+        density = Nonlocal(order) if named is None else named
+        informative = density.needs <= jet.known and not (named is None and zero_derivatives(jet, order))
+        estimate = self._estimates(jet, activation)
+        densities: tuple[Density, ...] = (density,)
+        if named is None:
+            densities = (Local(order, None), Nonlocal(order), Uniform()) if informative else (Uniform(),)
+        elif estimate and not informative:
+            densities = (Uniform(),)
+        return Space(
+            densities,
+            activations,
+            self._losses(jet, activation),
+            self._sources(activation, densities),
+            self._width_ratios(activation),
+            self._metrics(jet, activation) if informative else (Isotropic(),),
+            self._estimated(density, jet, activation) if estimate else (),
+        )
 
-    def _doubtful(self, jet: Jet, fit: Fit) -> bool:
-        """Tell whether the derivatives that were given help so little that the values alone may do better."""
+    def _sources(self, activation: Activation, densities: tuple[Density, ...]) -> tuple[Source, ...]:
+        """Return what stages may sample from."""
+        growth = self._growth(activation)
+        if growth is None or not any(density.needs for density in densities):
+            return (FromData(),)
+        return (FromData(), FromResidual()) if self.growth == "auto" else (FromResidual(),)
+
+    def _metrics(self, jet: Jet, activation: Activation) -> tuple[Metric, ...]:
+        """Return the metrics that may be learned."""
+        free = self.density == "auto" and isinstance(activation, SmoothActivation) and jet.n_features > 1
+        return (Isotropic(), Diagonal(), Full()) if free else (Isotropic(),)
+
+    def _estimated(self, density: Density, jet: Jet, activation: Activation) -> tuple[tuple[Density, Metric], ...]:
+        """Return the densities and metrics that may be built from derivatives of a network."""
+        metrics = self._metrics(jet, activation)
+        pairs = [(density, metric) for metric in metrics]
+        return (*pairs, *((Uniform(), metric) for metric in metrics[1:]))
+
+    def _width_ratios(self, activation: Activation) -> tuple[float, ...]:
+        """Return how much the widths of single neurons may vary."""
+        if not isinstance(self.width, str) or not isinstance(activation, SmoothActivation) or np.ndim(activation.width):
+            return (1.0,)
+        return (WIDTH_RATIO,) if self.width == "multiscale" else (1.0, WIDTH_RATIO)
+
+    def _may_ignore_derivatives(self, jet: Jet, activation: Activation) -> bool:
+        """Return whether a fit to the values alone may win."""
         free = self.derivatives == self.density == self.gradient_weight == "auto" and not self.hessian_weight
-        smooth = isinstance(fit.network.activation, SmoothActivation)
-        shows = any(np.any(jet.derivative_rows(order)) for order in (1, 2) if jet.derivatives(order) is not None)
-        if not (free and smooth and shows):
-            return False
-        return (fit.loss.gradients == 0 and not _derivatives_guide(fit)) or _contradicted(jet)
+        return free and bool(jet.known) and isinstance(activation, SmoothActivation)
 
     def _activations(self) -> tuple[Activation, ...]:
         """Return the activation with all widths that may be chosen, the largest first."""
@@ -216,24 +266,13 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             return (self._make_activation(None if chosen else self.width),)
         return tuple(kind(width) for width in WIDTHS)
 
-    def _densities(self, jet: Jet, activation: Activation, estimate: bool) -> tuple[Density, ...]:
-        """Return the densities that may be chosen."""
-        order = self._order(jet, activation)
-        if self.density != "auto":
-            return (self._make_density(jet, activation),)
-        if estimate:
-            return (Nonlocal(order),)
-        single = self._make_density(jet, activation, depth=6)
-        return (Local(order, None), Nonlocal(order), Uniform()) if single.needs else (single,)
-
     def _estimates(self, jet: Jet, activation: Activation) -> bool:
-        """Tell whether derivatives that are not known are estimated."""
+        """Return whether unknown derivatives may be estimated for the sampling."""
         chosen = choose("derivatives", self.derivatives, {"given": False, "estimate": True, "auto": None})
-        order = self._order(jet, activation)
+        order = sampling_order(jet, activation)
         if chosen is None:
-            smooth = isinstance(activation, SmoothActivation)
-            shows = not Nonlocal(order).needs <= jet.known or bool(np.any(jet.derivative_rows(order)))
-            chosen = smooth and self.density == "auto" and _known_share(jet, order) < ENOUGH and shows
+            smooth = isinstance(activation, SmoothActivation) and not np.ndim(activation.width)
+            chosen = smooth and self.density == "auto" and _known_share(jet, order) < ENOUGH
         if chosen:
             activation.require(order)
         return bool(chosen)
@@ -245,7 +284,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             raise ValueError(f"`hessian_weight` must be a number >= 0, got {hessians!r}")
         if self.gradient_weight == "auto":
             known = "gradients" in jet.known and activation.n_derivatives >= 1
-            losses = tuple(Loss(weight, float(hessians)) for weight in GRADIENT_WEIGHTS[: 4 if known else 1])
+            losses = tuple(Loss(weight, float(hessians)) for weight in GRADIENT_WEIGHTS[: None if known else 1])
         elif isinstance(self.gradient_weight, Real):
             losses = (Loss(float(self.gradient_weight), float(hessians)),)
         else:
@@ -255,18 +294,27 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             activation.require(order)
         return losses
 
-    def _counts(self, activation: Activation) -> tuple[list[int], bool]:
-        """Return the number of neurons after each stage, and whether a stage adds to the one before."""
+    def _growth(self, activation: Activation) -> float | None:
+        """Return by which factor stages grow, or None if all neurons are sampled at once."""
         growth: Any = self.growth
         if isinstance(growth, str):
             if growth != "auto":
                 raise ValueError(f"`growth` must be 'auto', None or a number > 1, got {growth!r}")
             growable = activation.n_derivatives >= min(activation.order, 2) and not np.ndim(activation.width)
-            growth = GROWTH if growable else None
+            return Search.growth if growable else None
+        return None if growth is None else float(growth)
+
+    def _sizes(self, activation: Activation) -> tuple[Search, list[int]]:
+        """Return the numbers of the search, and the sizes at which settings are compared."""
+        search, growth = Search(), self._growth(activation)
         if isinstance(self.n_neurons, str) and self.n_neurons == "auto":
-            return stage_counts(MOST_NEURONS, growth or GROWTH, LEAST_NEURONS), True
+            smallest, largest = AUTO_NEURONS
+            sizes = stage_counts(largest, growth or search.growth, smallest)
+            return replace(search, improvement=AUTO_IMPROVEMENT), sizes
         self._check_n_neurons()
-        return ([self.n_neurons], False) if growth is None else (stage_counts(self.n_neurons, growth), True)
+        if growth is not None and self.growth != "auto":
+            return search, stage_counts(self.n_neurons, growth)
+        return search, [self.n_neurons] if np.ndim(activation.width) else search.sizes(self.n_neurons)
 
     def report(self) -> Report:
         """Return what was chosen and why: text in a terminal, a table in a notebook.
@@ -289,7 +337,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         check_is_fitted(self, "fit_")
         scale = np.atleast_1d(self.scaling_.y_scale)
         units = f", {self.fit_.error * scale[0]:.2g} in their units" if len(scale) == 1 else ", outputs added up"
-        return describe(self.fit_, self.n_samples_, self.n_features_in_, units, self.estimated_, self._rule_name)
+        return describe(self.fit_, self.n_samples_, self.n_features_in_, units, self._rule_name)
 
     def _alphas(self) -> Array | None:
         if isinstance(self.alpha, str) and self.alpha == "auto":
@@ -298,44 +346,23 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             return np.array([self.alpha], float)
         raise ValueError(f"`alpha` must be 'auto' or a number > 0, got {self.alpha!r}")
 
-    def _check_gradients(self, jet: Jet) -> None:
+    def _check_gradients(self, jet: Jet) -> list[Warning]:
         if jet.gradients is None:
             raise ValueError("`check_gradients=True` needs gradients, got none")
         gradients = jet.gradients
-        if jet.frames is not None:  # the part of a gradient along some directions explains no differences
-            spanned = np.sum(jet.frames**2, axis=(1, 2)) > jet.n_features - 0.5
-            gradients = np.where(spanned.reshape(-1, *[1] * (gradients.ndim - 1)), gradients, np.nan)
+        if jet.frames is not None:  # gradients that are known along some directions only explain no differences
+            complete = np.sum(jet.frames**2, axis=(1, 2)) > jet.n_features - 0.5
+            gradients = np.where(complete.reshape(-1, *[1] * (gradients.ndim - 1)), gradients, np.nan)
         finding = check_derivatives(jet.X, jet.y, gradients)
         if finding.consistent is False:
             raise ValueError(f"`gradients` contradict the values: {finding.message}")
-        if finding.consistent is None:
-            warnings.warn(f"`gradients` could not be confirmed: {finding.message}", stacklevel=4)
-
-
-def _derivatives_guide(fit: Fit) -> bool:
-    """Tell whether sampling by derivatives was better than uniform sampling, by the last stage that compared them."""
-    for stage in reversed(fit.history):
-        errors: dict[bool, list[float]] = {bool(trial.setting.density.needs): [] for trial in stage.trials}
-        for trial in stage.trials:
-            errors[bool(trial.setting.density.needs)].append(trial.error)
-        if len(errors) == 2:
-            return min(errors[True]) < 0.9 * min(errors[False])
-    return True
-
-
-def _contradicted(jet: Jet) -> bool:
-    """Tell whether gradients do not explain the differences of the values between neighbours."""
-    jet = jet.with_values()
-    if jet.gradients is None or jet.frames is not None:
-        return False
-    misfit = check_derivatives(jet.X, jet.y, jet.gradients).misfit
-    return bool(np.isfinite(misfit) and misfit > EXPLAINS)
+        return [] if finding.consistent else [UserWarning(f"`gradients` could not be confirmed: {finding.message}")]
 
 
 def _known_share(jet: Jet, order: int) -> float:
-    """Return at which share of the points the derivatives of the given order are fully known.
+    """Return the share of the points at which the derivatives of an order are fully known.
 
-    Those known in part show a direction in which the function varies that is not the true one.
+    A gradient that is known in part does not show the direction in which the function varies.
     """
     derivatives = jet.derivatives(order)
     if derivatives is None:
@@ -343,9 +370,3 @@ def _known_share(jet: Jet, order: int) -> float:
     if order == 1 and jet.frames is not None:
         return float(np.mean(np.sum(jet.frames**2, axis=(1, 2)) > jet.n_features - 0.5))
     return float(np.mean(~np.isnan(derivatives.reshape(len(jet), -1)).any(axis=1)))
-
-
-def _pilot_counts(n_neurons: int, activation: Activation) -> list[int]:
-    """Return the sizes of small networks on which choices are made for a large one: one size where none can grow."""
-    grows = activation.n_derivatives >= min(activation.order, 2)
-    return sorted({max(1, n_neurons // 9), max(1, n_neurons // 3)})[0 if grows else -1 :]

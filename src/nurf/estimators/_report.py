@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from typing import TypeVar
 
 import numpy as np
 
 from nurf.solvers import VALUES_ONLY
-from nurf.training import Fit, Setting, Stage, Trial
+from nurf.training import Fit, Setting, Trial
 
-Key = TypeVar("Key", bound=Hashable)
+SHOWN = 5  # of the arms that were tried at one size
 
 
 @dataclass(frozen=True)
@@ -35,76 +34,79 @@ class Report:
         return f'<table><caption style="text-align:left;font-weight:bold">{escape(self.title)}</caption>{rows}</table>'
 
 
-def describe(fit: Fit, n_samples: int, n_features: int, deviation: str, estimated: bool, rule: str) -> Report:
-    """Say what was chosen, from the history of the stages."""
+def describe(fit: Fit, n_samples: int, n_features: int, deviation: str, rule: str) -> Report:
+    """Return what was chosen, and what else was tried.
+
+    Parameters
+    ----------
+    fit : Fit
+    n_samples, n_features : int
+    deviation : str
+        The estimated error in units of the values.
+    rule : str
+        How alpha was chosen.
+    """
     features = fit.network.features
-    chosen = last_stage(fit)
-    assert chosen.setting is not None
-    seconds = sum(stage.seconds for stage in fit.history)
+    setting = None if fit.stage is None else fit.stage.setting
     sizes = " -> ".join(str(stage.n_neurons) for stage in fit.history)
-    lines = [
-        ("neurons", f"{features.n_neurons}" + (f" (stages of {sizes})" if len(fit.history) > 1 else "")),
-        ("law", _law(chosen.setting, fit.history, estimated)),
-        ("width", _width(chosen.setting, fit)),
-        ("derivatives in the loss", _weights(fit)),
+    lines = [("neurons", f"{features.n_neurons}" + (f" (stages of {sizes})" if len(fit.history) > 1 else ""))]
+    if setting is not None:
+        lines += [("density", _density(setting)), ("width", _width(setting, fit))]
+    lines += [
+        ("derivatives in the loss", _loss(fit)),
         ("alpha", f"{fit.alpha:.2g}, by {rule}"),
         ("estimated error", f"{fit.error:.2g} of the standard deviation of the values{deviation}"),
+        *_race(fit.trials),
     ]
-    fallback = [stage.fallback for stage in fit.history if stage.fallback]
-    if fallback:
-        lines.append(("note", f"a stage sampled from the data, not the residual: {fallback[-1]}"))
+    fallbacks = [stage.fallback for stage in fit.history if stage.fallback]
+    if fallbacks:
+        lines.append(("note", f"a stage sampled from the data, not the residual: {fallbacks[-1]}"))
+    seconds = sum(trial.seconds for trial in fit.trials)
     title = f"{features.n_neurons} neurons for {n_samples} samples in {n_features} dimensions, {seconds:.2g} s"
     return Report(title, tuple(lines))
 
 
-def last_stage(fit: Fit) -> Stage:
-    """Return the stage that gave the network its last neurons: that of the smallest error, maybe not the last one."""
-    size = fit.network.features.n_neurons
-    return next(stage for stage in fit.history if stage.n_neurons == size and stage.error == fit.error)
-
-
-def _law(setting: Setting, history: tuple[Stage, ...], estimated: bool) -> str:
-    """Name the law that was sampled, with the errors of all at the last stage that compared them."""
-    name = type(setting.density).__name__ + (" of estimated derivatives" if estimated else "")
-    for stage in reversed(history):
-        errors = _best_by(stage.trials, lambda trial: type(trial.setting.density).__name__)
-        if len(errors) > 1:
-            own = errors.pop(type(setting.density).__name__, np.nan)
-            others = ", ".join(f"{other} {error:.2g}" for other, error in errors.items())
-            return f"{name}: error {own:.2g} with {stage.n_neurons} neurons, against {others}"
-    return name
+def _density(setting: Setting) -> str:
+    origin = "estimated derivatives" if not setting.source.keeps_neurons else f"the {setting.source.name}"
+    text = type(setting.density).__name__ + (f" of {origin}" if setting.needs else "")
+    return text + (f", in a {setting.metric.name} metric" if setting.metric.needs else "")
 
 
 def _width(setting: Setting, fit: Fit) -> str:
     if not np.any(fit.network.activation.width):
         return "0: the activation is sharp"
     widths = np.unique(np.round(np.atleast_1d(np.asarray(fit.network.activation.width, float)), 6))
-    tried = {float(np.mean(trial.setting.activation.width)) for stage in fit.history for trial in stage.trials}
     text = f"{np.mean(setting.activation.width):.3g} of the radius of the data"
-    if len(widths) > 1:
-        text += f"; {widths[0]:.3g} to {widths[-1]:.3g} in all"
-    return text + (f" (tried {min(tried):.3g} to {max(tried):.3g})" if len(tried) > 1 else "")
+    return text + (f"; {widths[0]:.3g} to {widths[-1]:.3g} in all" if len(widths) > 1 else "")
 
 
-def _weights(fit: Fit) -> str:
-    """Say how much derivatives count, and what the same neurons gave without them."""
-    loss = fit.loss
-    trials = [trial for stage in fit.history for trial in stage.trials]
-    counted = loss != VALUES_ONLY
-    text = f"gradients {loss.gradients:g}" + (f", Hessians {loss.hessians:g}" if loss.hessians else "")
-    if all(trial.setting.loss == loss for trial in trials):
-        return text if counted else "none"
-    stage = [stage for stage in fit.history if len({trial.setting.loss for trial in stage.trials}) > 1][-1]
-    best = _best_by(stage.trials, lambda trial: trial.setting.loss != VALUES_ONLY)
-    without, with_ = best.get(False, np.nan), best.get(True, np.nan)
-    if not counted:
-        return f"none: they do not help, error {without:.2g} without and {with_:.2g} with them"
-    return f"{text}: they help, error {with_:.2g} against {without:.2g} without ({stage.n_neurons} neurons)"
+def _loss(fit: Fit) -> str:
+    """Return how much derivatives count, and the best error with and without them at the last size that tried both."""
+    text = ", ".join(f"{kind} {getattr(fit.loss, kind):g}" for kind in fit.loss.kinds) or "none"
+    for size in sorted({trial.size for trial in fit.trials}, reverse=True):
+        trials = [trial for trial in fit.trials if trial.size == size]
+        with_, without = _best(trials, lambda trial: trial.loss != VALUES_ONLY), _best(trials, _without)
+        if np.isfinite([with_, without]).all():
+            verdict = "they help" if fit.loss != VALUES_ONLY else "they do not help"
+            return f"{text}: {verdict}, error {with_:.2g} with and {without:.2g} without them ({size} neurons)"
+    return text
 
 
-def _best_by(trials: tuple[Trial, ...], key: Callable[[Trial], Key]) -> dict[Key, float]:
-    """Return the smallest error of the trials with the same key."""
-    best: dict[Key, float] = {}
-    for trial in trials:
-        best[key(trial)] = min(trial.error, best.get(key(trial), np.inf))
-    return best
+def _without(trial: Trial) -> bool:
+    return trial.loss == VALUES_ONLY
+
+
+def _best(trials: list[Trial], condition: Callable[[Trial], bool]) -> float:
+    """Return the smallest error of the trials that meet a condition; NaN if there is none."""
+    return min((trial.error for trial in trials if condition(trial)), default=np.nan)
+
+
+def _race(trials: tuple[Trial, ...]) -> list[tuple[str, str]]:
+    """Return, for each size, how many arms were tried in which time, and the best of them."""
+    lines = []
+    for size in sorted({trial.size for trial in trials}):
+        tried = sorted((trial for trial in trials if trial.size == size), key=lambda trial: trial.error)
+        seconds = sum(trial.seconds for trial in tried)
+        lines.append((f"race, {size} neurons", f"{len(tried)} tried in {seconds:.2g} s, the best of them:"))
+        lines += [("", f"{trial.error:.2g}  {trial.label} ({trial.lane})") for trial in tried[:SHOWN]]
+    return lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -20,7 +19,9 @@ from nurf.jets import Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
 from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
 from nurf.solvers.sparse._solver import SparseOptions
+from nurf.training import Setting
 from nurf.training import _sparse as training
+from nurf.training._stages import sample_features
 
 Model = TypeVar("Model", bound=NetworkRegressor)
 
@@ -140,7 +141,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _fit(self, jet: Jet, validation: Any) -> None:
+    def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         self._check_numbers()
         rng = self._generator()
         jet, held_out = split(jet, validation, rng)
@@ -161,17 +162,18 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             start=self._first_hyperplanes(scaled, activation, rng),
             options=SparseOptions(tolerance=self.tol, max_rounds=self.max_iter),
         )
-        self.fit_, self.scaling_, self.alpha_ = fit, scaling, fit.alpha
+        self._set_fit(fit, scaling)
         self.n_neurons_, self.certificate_ = fit.step.n_neurons, fit.step.certificate
         self.n_iter_ = sum(step.n_rounds for step in fit.history)
-        if fit.step.status == "max_rounds":
-            warnings.warn(
+        if fit.step.status != "max_rounds":
+            return []
+        return [
+            ConvergenceWarning(
                 f"the tolerance {self.tol} was not met in {self.max_iter} rounds at alpha = {fit.alpha:.3g}: the "
                 f"certificate is {fit.step.certificate:.4g}, the violation of the optimality conditions "
-                f"{fit.step.violation:.2g}. Increase `max_iter` or `tol`.",
-                ConvergenceWarning,
-                stacklevel=3,
+                f"{fit.step.violation:.2g}. Increase `max_iter` or `tol`."
             )
+        ]
 
     @property
     def path_(self) -> dict[str, Array]:
@@ -221,8 +223,9 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     def _first_hyperplanes(self, jet: Jet, activation: Activation, rng: np.random.Generator) -> Hyperplanes | None:
         if self.n_initial == 0:
             return None
-        density = self._make_density(jet, activation).at_width(activation.typical_width)
-        return density.prepare(jet).sample(self.n_initial, rng)
+        density, _ = self._default_density(jet, activation)
+        features, _ = sample_features(jet, Setting(density, activation), self.n_initial, rng)
+        return features.hyperplanes
 
     def _check_numbers(self) -> None:
         for name, lowest in {"max_neurons": 1, "n_initial": 0, "max_iter": 1}.items():
@@ -260,7 +263,6 @@ def polish(model: Model, jet: Jet, n_steps: int = 10, *, gradient_weight: float 
     """
     check_is_fitted(model, "fit_")
     trained = copy.copy(model)
-    trained.fit_ = training.polish(
-        model.fit_, model.scaling_(jet), n_steps, gradient_weight=gradient_weight, widths=widths
-    )
+    fit = training.polish(model.fit_, model.scaling_(jet), n_steps, gradient_weight=gradient_weight, widths=widths)
+    trained._set_fit(fit, model.scaling_)
     return trained

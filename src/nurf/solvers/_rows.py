@@ -15,15 +15,21 @@ import numpy.typing as npt
 
 from nurf._tensors import components, factors, powers, variables
 from nurf._types import Array, Index
-from nurf.jets import Jet
+from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Features
-
-KINDS = {1: "gradients", 2: "hessians"}
 
 
 @dataclass(frozen=True)
 class Loss:
-    """How much the squared residual of a gradient, and of a Hessian (Frobenius), counts beside that of a value."""
+    """How much derivatives count in the loss: ``|f - y|^2 + gradients |grad f - g|^2 + hessians |hess f - H|_F^2``.
+
+    Parameters
+    ----------
+    gradients : float, default 0
+        Weight of the squared residual of a gradient beside that of a value.
+    hessians : float, default 0
+        Weight of the squared residual of a Hessian, in the Frobenius norm.
+    """
 
     gradients: float = 0.0
     hessians: float = 0.0
@@ -35,14 +41,19 @@ class Loss:
 
     @property
     def orders(self) -> list[tuple[int, float]]:
-        """The orders of the derivatives that count, with their weights."""
-        return [(order, getattr(self, kind)) for order, kind in KINDS.items() if getattr(self, kind) > 0]
+        """The orders of the derivatives that count, and their weights."""
+        return [(order, getattr(self, kind)) for order, kind in DERIVATIVE_KINDS.items() if getattr(self, kind) > 0]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of derivatives that count."""
+        return [DERIVATIVE_KINDS[order] for order, _ in self.orders]
 
     def require(self, jet: Jet) -> None:
-        """Raise unless derivatives that count are known somewhere."""
-        for order, weight in self.orders:
-            if KINDS[order] not in jet.known:
-                raise ValueError(f"the weight {weight} of {KINDS[order]} needs {KINDS[order]}, got none")
+        """Raise an error if derivatives that count are not known anywhere."""
+        for kind in self.kinds:
+            if kind not in jet.known:
+                raise ValueError(f"the weight {getattr(self, kind)} of {kind} needs {kind}, got none")
 
 
 VALUES_ONLY = Loss()
@@ -71,10 +82,10 @@ class SlopeRows:
 
 
 def slope_rows(jet: Jet, order: int) -> Iterator[SlopeRows]:
-    """Group what is known of derivatives of one order into few sets of rows, each complete.
+    """Yield what is known of the derivatives of one order in few groups of rows, each of them complete.
 
-    By the components that are known at a point where there are not more such patterns than components, and by
-    component elsewhere.
+    Points are grouped by the components that are known there; if there are more such patterns than components, there is
+    a group for each component.
     """
     none = np.empty(0, np.int64)
     if order == 1 and jet.frames is not None:
@@ -155,7 +166,7 @@ def rows_per_sample(jet: Jet, loss: Loss) -> int:
 
 
 def weight_of_a_row(weights: Array) -> float:
-    """Return one where weights count rows; their mean where they add up to less than the number of rows."""
+    """Return the weight of one row: 1, or the mean of the weights if they add up to less than the number of rows."""
     total = float(weights.sum())
     return total / max(total, float(np.count_nonzero(weights)))
 

@@ -1,28 +1,42 @@
 """Fits as pure functions: data in, a ``Fit`` out."""
 
-from nurf.training._adaptive import fit_adaptive, fit_searched, stage_counts
-from nurf.training._estimated import fit_estimated
-from nurf.training._outer import ALPHAS, Fit, Stage, fit_factored, fit_outer
-from nurf.training._random import fit_random
-from nurf.training._search import Candidates, Setting, Trial
+from nurf.training._fit import Fit, Stage, Trial
+from nurf.training._metrics import Diagonal, Full, Isotropic, Metric
+from nurf.training._outer import ALPHAS, fit_outer
+from nurf.training._race import Arm, Rung, race
+from nurf.training._search import Lane, Search, Space, fit_searched
+from nurf.training._settings import FromData, FromNetwork, FromResidual, Setting, Source
 from nurf.training._sparse import SparseFit, SparseStep, fit_sparse, polish
+from nurf.training._stages import Task, fit_adaptive, fit_random, stage_counts
 
 __all__ = [
     "ALPHAS",
-    "Candidates",
+    "Arm",
+    "Diagonal",
     "Fit",
+    "FromData",
+    "FromNetwork",
+    "FromResidual",
+    "Full",
+    "Isotropic",
+    "Lane",
+    "Metric",
+    "Rung",
+    "Search",
     "Setting",
+    "Source",
+    "Space",
     "SparseFit",
     "SparseStep",
     "Stage",
+    "Task",
     "Trial",
     "fit_adaptive",
-    "fit_estimated",
-    "fit_factored",
     "fit_outer",
     "fit_random",
     "fit_searched",
     "fit_sparse",
     "polish",
+    "race",
     "stage_counts",
 ]

@@ -1,8 +1,6 @@
-"""The linear half of every fit: outer weights of given features, with ``alpha`` chosen from a path."""
+"""The linear half of every fit: the outer weights of given features, with ``alpha`` chosen from a path."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,74 +8,13 @@ from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import Features, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, LeaveOneOut, Loss, Rule
-from nurf.solvers.ridge import Posterior, PreciseRidge, Ridge, factor, largest_near_best
-from nurf.training._search import Setting, Trial
+from nurf.solvers.ridge import LeastSquares, Ridge, largest_near_best
+from nurf.training._fit import Fit
 
-ALPHAS = np.logspace(0, -14, 16)
-MOST_OPERATIONS = 1e11  # for a refinement
-FINE_ALPHAS = np.logspace(-14, -24, 11)  # where rounding of the Gram matrix does not hide them
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One stage of an adaptive fit.
-
-    Attributes
-    ----------
-    n_neurons : int
-        Neurons after the stage.
-    error : float
-        The estimated root mean square error.
-    alpha : float
-        The chosen regularisation.
-    seconds : float
-        Time that the stage took.
-    fallback : str or None
-        Why the neurons of this stage were not sampled from the residual, where they were not.
-    setting : Setting or None
-        The law and the width of the neurons of this stage, and how much derivatives counted.
-    trials : tuple of Trial
-        All settings that were tried.
-    """
-
-    n_neurons: int
-    error: float
-    alpha: float
-    seconds: float
-    fallback: str | None = None
-    setting: Setting | None = None
-    trials: tuple[Trial, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A fitted network and how its regularisation was chosen.
-
-    Attributes
-    ----------
-    network : ShallowNetwork
-    alpha : float
-        The chosen regularisation, in units of the mean energy of a feature.
-    error : float
-        The estimated root mean square error.
-    alphas, errors : arrays of shape (A,)
-        The path that was tried, and the estimated error for each of its members.
-    history : tuple of Stage
-        The stages of an adaptive fit.
-    loss : Loss
-        How much derivatives counted.
-    posterior : Posterior or None
-        The law of the weights, where they are those of a ridge regression.
-    """
-
-    network: ShallowNetwork
-    alpha: float
-    error: float
-    alphas: Array
-    errors: Array
-    history: tuple[Stage, ...] = ()
-    loss: Loss = VALUES_ONLY
-    posterior: Posterior | None = None
+# 16 values from 1 to 1e-14, rounded so that every machine has the same
+ALPHAS = np.array([float(f"{10 ** (-14 * i / 15):.6g}") for i in range(16)])
+PRECISE_ALPHAS = np.array([float(f"1e-{i}") for i in range(14, 25)])  # too small for the rounding of a Gram matrix
+MAX_PRECISE_OPERATIONS = 1e11  # a few seconds
 
 
 def fit_outer(
@@ -88,47 +25,60 @@ def fit_outer(
     rule: Rule | None = None,
     loss: Loss = VALUES_ONLY,
 ) -> Fit:
-    """Find the outer weights of given features by ridge regression, with alpha chosen from a path.
+    """Return the network of given features whose outer weights are found by ridge regression.
 
     Parameters
     ----------
     features : Features
     jet : Jet
     alphas : array of shape (A,), optional
-        The path; by default 16 values from 1 down to 1e-14, and smaller ones where the last is the best (see
-        ``refined``). The unit is the mean energy of a feature: the paper's
-        penalty ``alpha N / 2 |c|^2`` (eq. 1.6) with ``alpha`` times ``ridge.feature_energy``.
+        Candidates for the regularisation. Default is 16 values from 1 down to 1e-14, and, if the last is the best,
+        values down to 1e-24. The unit is the mean energy of a feature: the penalty is the paper's
+        ``alpha N / 2 |c|^2`` (eq. 1.6) with ``alpha`` times ``Ridge.feature_energy``.
     rule : Rule, default LeaveOneOut()
-        The estimate of the error; the largest alpha within 5% of the best one is taken.
+        How the error is estimated. The largest alpha within 5% of the best one is chosen.
     loss : Loss
-        How much derivatives count beside the values; by default not at all.
+        How much derivatives count beside the values. By default they do not.
     """
-    fit = fit_factored(factor(features, jet, loss), features, jet, alphas=alphas, rule=rule)
-    return refined(fit, jet, rule=rule) if alphas is None else fit
+    return fit_least_squares(LeastSquares(features, jet), loss, alphas=alphas, rule=rule)
 
 
-def fit_factored(
-    ridge: Ridge, features: Features, jet: Jet, *, alphas: Array | None = None, rule: Rule | None = None
+def fit_least_squares(
+    problem: LeastSquares,
+    loss: Loss = VALUES_ONLY,
+    *,
+    alphas: Array | None = None,
+    rule: Rule | None = None,
+    max_precise_operations: float = MAX_PRECISE_OPERATIONS,
 ) -> Fit:
-    """Do the same with the ridge problem factored already."""
-    alphas = ALPHAS if alphas is None else np.asarray(alphas, float)
-    penalties = alphas * (ridge.feature_energy or 1.0)
-    weights = ridge.solve(penalties)
-    rule = LeaveOneOut() if rule is None else rule
-    errors = rule.errors(ridge, features, jet, penalties, weights)
-    best = largest_near_best(alphas, errors)
-    network = ShallowNetwork(features, weights[best].reshape(-1, *jet.y.shape[1:]))
-    posterior = Posterior.of(ridge, float(penalties[best]), network, jet)
-    return Fit(network, float(alphas[best]), float(errors[best]), alphas, errors, (), ridge.loss, posterior)
+    """Return the same for a least-squares problem.
 
-
-def refined(fit: Fit, jet: Jet, *, rule: Rule | None = None) -> Fit:
-    """Fit again with alphas from 1e-14 to 1e-24, where the smallest alpha of the path was the best.
-
-    That takes ``PreciseRidge``, and is done where it costs some seconds at most.
+    If the smallest alpha of the default path is the best, the fit is repeated in the precise form with smaller alphas,
+    unless that takes more than ``max_precise_operations``.
     """
-    features = fit.network.features
-    if fit.alpha > ALPHAS[-1] or PreciseRidge.cost(features, jet, fit.loss) > MOST_OPERATIONS:
+    rule = LeaveOneOut() if rule is None else rule
+    if alphas is not None:
+        return _fit_ridge(problem.ridge(loss), np.asarray(alphas, float), rule)
+    fit = _fit_ridge(problem.ridge(loss), ALPHAS, rule)
+    if fit.alpha > ALPHAS[-1] or problem.precise_cost(loss) > max_precise_operations:
         return fit
-    precise = fit_factored(PreciseRidge(features, jet, fit.loss), features, jet, alphas=FINE_ALPHAS, rule=rule)
+    precise = _fit_ridge(problem.ridge(loss, precise=True), PRECISE_ALPHAS, rule, precise=True)
     return precise if precise.error < fit.error else fit
+
+
+def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool = False) -> Fit:
+    ridge_alphas = alphas * (ridge.feature_energy or 1.0)
+    path = ridge.solve(ridge_alphas)
+    errors = rule.errors(ridge, ridge_alphas, path)
+    best = largest_near_best(alphas, errors)
+    network = ShallowNetwork(ridge.features, path[best].reshape(-1, *ridge.jet.y.shape[1:]))
+    return Fit(
+        network,
+        float(alphas[best]),
+        float(errors[best]),
+        alphas,
+        errors,
+        loss=ridge.loss,
+        ridge_alpha=float(ridge_alphas[best]),
+        precise=precise,
+    )

@@ -1,49 +1,98 @@
-"""What a fit by stages may choose: laws, widths, weights of derivatives. Each stage looks around the last choice."""
+"""The search: all that a sampled network may choose, as arms of one race."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 
 from nurf.activations import Activation
-from nurf.densities._base import Density
+from nurf.densities import Density
+from nurf.jets import Jet
 from nurf.solvers import VALUES_ONLY, Loss
-
-SMALL, MEDIUM = 100, 500  # neurons up to which everything is tried, and up to which a last stage may still move
+from nurf.solvers._rows import rows_per_sample
+from nurf.solvers.ridge._precise import precise_cost
+from nurf.training._fit import Fit, Stage
+from nurf.training._metrics import Isotropic, Metric
+from nurf.training._race import Rung, finite, race
+from nurf.training._settings import FromData, FromNetwork, Setting, Source
+from nurf.training._stages import State, Task, grow, require_derivatives, spaced, stage_counts
 
 Item = TypeVar("Item")
 
-
-@dataclass(frozen=True)
-class Setting:
-    """A choice: the law and the activation of new neurons, and how much derivatives count in the loss."""
-
-    density: Density
-    activation: Activation
-    loss: Loss = VALUES_ONLY
+FIRST = Rung(breadths=(2, 1), keep=2, factor=2.0, rival=3.0)
+MIDDLE = Rung(branch=True, refits=1, keep=1, rival=1.3)
+LAST = Rung()
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A setting that was tried.
+class Search:
+    """The numbers of the search.
 
-    Attributes
+    Parameters
     ----------
-    setting : Setting
-    error : float
-        The estimated root mean square error with the best of the alphas.
+    growth : float, default 3
+        Ratio of the sizes of the race. Each is then a third of the next, so that all smaller ones together cost less
+        than the last.
+    first_size : int, default 100
+        The race starts with at least so many neurons. With fewer, the best settings are not those of the full size.
+    n_sizes : int, default 3
+        Number of sizes.
+    first, middle, last : Rung
+        How many arms are raced at the first size, at those between, and at the last.
+    margin : float, default 0.02
+        Errors that differ by a smaller share are equal.
+    improvement : float, default 0.01
+        A size must lower the error by this share, or the race ends.
+    few_samples : int, default 150
+        Up to so many samples, errors are estimated by refits on folds. Leave-one-out is blind to the choice of the
+        neurons, which is made with the sample that is left out; the fewer samples, the more that matters.
+    n_folds : int, default 5
+        Number of folds.
+    rows_per_neuron : int, default 4
+        Arms of the first size are raced on so many samples for each neuron, if there are more.
+    max_rows : int, default 20000
+        Hyperplanes are sampled from at most so many rows, and arms are raced on a quarter of these.
+    max_precise_operations : float, default 5e8
+        Arms of a size may have very small alphas if that takes no more operations. The winner always may, within
+        ``Task.max_precise_operations``.
     """
 
-    setting: Setting
-    error: float
+    growth: float = 3.0
+    first_size: int = 100
+    n_sizes: int = 3
+    first: Rung = FIRST
+    middle: Rung = MIDDLE
+    last: Rung = LAST
+    margin: float = 0.02
+    improvement: float = 0.01
+    few_samples: int = 150
+    n_folds: int = 5
+    rows_per_neuron: int = 4
+    max_rows: int = 20_000
+    max_precise_operations: float = 5e8
+
+    def sizes(self, n_neurons: int) -> list[int]:
+        """Return the sizes of the race for a network of ``n_neurons``.
+
+        >>> Search().sizes(2000)
+        [223, 667, 2000]
+        """
+        sizes = stage_counts(n_neurons, self.growth, int(np.ceil(n_neurons / self.growth ** (self.n_sizes - 1))))
+        return [size for size in sizes if size >= min(self.first_size, n_neurons)]
+
+    def rungs(self, n_sizes: int) -> list[Rung]:
+        """Return the rungs for a number of sizes."""
+        return [self.first, *[self.middle] * (n_sizes - 2), self.last][:n_sizes] if n_sizes > 1 else [self.first]
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """The settings among which a fit may choose; of near-equals the first is taken.
+class Space:
+    """What may be chosen.
 
     Parameters
     ----------
@@ -51,52 +100,288 @@ class Candidates:
     activations : tuple of Activation
         One activation with several widths, from the largest to the smallest.
     losses : tuple of Loss
-        From the smallest weights to the largest.
-    spread : float, default 1
-        Each neuron has a width of its own, between that of the activation divided and multiplied by so much.
+        From the smallest weights of derivatives to the largest.
+    sources : tuple of Source
+    width_ratios : tuple of float
+    metrics : tuple of Metric
+    estimated : tuple of (Density, Metric)
+        What may be built from derivatives that are estimated by a network.
     """
 
     densities: tuple[Density, ...]
     activations: tuple[Activation, ...]
     losses: tuple[Loss, ...] = (VALUES_ONLY,)
-    spread: float = 1.0
+    sources: tuple[Source, ...] = (FromData(),)
+    width_ratios: tuple[float, ...] = (1.0,)
+    metrics: tuple[Metric, ...] = (Isotropic(),)
+    estimated: tuple[tuple[Density, Metric], ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("densities", "activations", "losses"):
+        for name in ("densities", "activations", "losses", "sources", "width_ratios", "metrics"):
             if not getattr(self, name):
-                raise ValueError(f"`{name}` must have one member at least, got none")
-        if not (np.isfinite(self.spread) and self.spread >= 1):
-            raise ValueError(f"`spread` must be a number >= 1, got {self.spread!r}")
+                raise ValueError(f"`{name}` must have at least one member, got none")
 
-    def neurons(self, last: Setting | None, size: int, final: bool) -> Iterator[tuple[Density, Activation]]:
-        """Yield laws and activations to try for a network of ``size`` neurons: all, or widths next to the last one."""
-        if last is None or size <= SMALL or last.density not in self.densities:
-            yield from ((density, activation) for density in self.densities for activation in self.activations)
-        else:
-            for activation in _around(self.activations, last.activation, 0 if final and size > MEDIUM else 1):
-                yield last.density, activation
+    def first_settings(self) -> Iterator[Setting]:
+        """Yield the settings that a race starts with: all densities with every second width."""
+        loss = self.losses[len(self.losses) // 2]
+        for density in self.densities:
+            for activation in self.activations[::2]:
+                yield Setting(density, activation, loss, self.sources[0], self.metrics[0], self.width_ratios[0])
+
+    def variants(self, setting: Setting) -> Iterator[Setting]:
+        """Yield the settings that differ from ``setting`` in one thing."""
+        for activation in _next_to(self.activations, setting.activation):
+            yield replace(setting, activation=activation)
+        for loss in self.losses_near(setting.loss):
+            yield replace(setting, loss=loss)
+        for ratio in self.width_ratios:
+            yield replace(setting, width_ratio=ratio)
+        if setting.source not in self.sources:
+            yield from self.estimates(setting)
+            return
+        for density in self.densities:
+            yield replace(setting, density=density)
+        for metric in self.metrics:
+            yield replace(setting, metric=metric)
+        for source in self.sources:
+            yield replace(setting, source=source)
+
+    def losses_near(self, loss: Loss) -> tuple[Loss, ...]:
+        """Return the losses with less and more weight on derivatives, and the one with the least."""
+        return tuple(dict.fromkeys((*_next_to(self.losses, loss), self.losses[0])))
+
+    def estimates(self, setting: Setting) -> Iterator[Setting]:
+        """Yield settings that sample all neurons anew, from derivatives that a network estimates."""
+        for density, metric in self.estimated:
+            yield replace(setting, density=density, metric=metric, source=FromNetwork())
+
+
+def _next_to(ladder: tuple[Item, ...], item: Item) -> tuple[Item, ...]:
+    """Return the neighbours of an item on a ladder."""
+    position = ladder.index(item)
+    return ladder[max(0, position - 1) : position] + ladder[position + 1 : position + 2]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows to train on, and rows to measure the error on; None if the fit estimates its own error."""
+
+    task: Task
+    held_out: Jet | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """Arms on the same data: what they are fitted to at each size, what they may choose, and their random numbers.
+
+    Parameters
+    ----------
+    name : str
+    task : Task
+        What is fitted in the end.
+    space : Space
+    search : Search
+    sizes : sequence of int
+        The sizes of the race.
+    entropy : tuple of int
+        Seed of the random numbers.
+    """
+
+    name: str
+    task: Task
+    space: Space
+    search: Search
+    sizes: Sequence[int]
+    entropy: tuple[int, ...]
+
+    @cached_property
+    def final(self) -> tuple[Split, ...]:
+        """All the data, as the winner is fitted to them."""
+        return (Split(self.task),)
 
     @property
-    def has_choice(self) -> bool:
-        """Whether there is more than one setting."""
-        return len(self.densities) * len(self.activations) * len(self.losses) > 1
+    def refits(self) -> bool:
+        """Whether errors are estimated by refits on folds."""
+        other_rows = self.task.rule is not None and self.task.rule.uses_other_rows
+        return len(self.task.jet) <= self.search.few_samples and not other_rows
 
-    def only(self, setting: Setting) -> Candidates:
-        """Return a single setting as candidates."""
-        return replace(self, densities=(setting.density,), activations=(setting.activation,), losses=(setting.loss,))
+    @cached_property
+    def _splits(self) -> dict[int, tuple[Split, ...]]:
+        return {size: tuple(self._make(size)) for size in self.sizes}
 
-    def near(self, setting: Setting) -> Candidates:
-        """Return the candidates next to a setting: its law and weights, and widths around its own."""
-        return replace(self.only(setting), activations=_around(self.activations, setting.activation, 1))
+    def splits(self, size: int) -> tuple[Split, ...]:
+        """Return what arms of a size are fitted to."""
+        return self.final if size == self.sizes[-1] and not self.refits else self._splits[size]
 
-    def others(self, loss: Loss) -> tuple[Loss, ...]:
-        """Return the weights next to ``loss``, and the first."""
-        return tuple(dict.fromkeys((self.losses[0], *_around(self.losses, loss, 1))))
+    def rng(self, depth: int, split: int) -> np.random.Generator:
+        """Return the generator of a stage: the same for all arms, so that they differ in their settings only."""
+        return np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(depth, split)))
+
+    def _precise_cost(self, size: int) -> float:
+        """Return the number of operations that very small alphas take, with all derivatives in the loss."""
+        jet = self.task.jet
+        return precise_cost(len(jet) * rows_per_sample(jet, self.space.losses[-1]), size)
+
+    def _make(self, size: int) -> Iterator[Split]:
+        jet, search, rule = self.task.jet, self.search, self.task.rule
+        precise = self._precise_cost(size) <= search.max_precise_operations
+        operations = self.task.max_precise_operations if precise else 0.0
+        task = replace(self.task, rule=rule and rule.coarse(), max_precise_operations=operations)
+        if self.refits:
+            order = self.rng(0, 10**6).permutation(len(jet))
+            folds = min(len(jet), self.search.n_folds)
+            for fold in range(folds):
+                held = np.zeros(len(jet), bool)
+                held[order[fold::folds]] = True
+                yield Split(replace(task, jet=jet[~held]), jet[held])
+        else:
+            limit = search.max_rows // 4 if len(jet) > search.max_rows else len(jet)
+            rows = spaced(np.arange(len(jet)), min(limit, max(search.rows_per_neuron * size, search.few_samples)))
+            yield Split(replace(task, jet=jet[rows]))
 
 
-def _around(ladder: tuple[Item, ...], item: Item, reach: int) -> tuple[Item, ...]:
-    """Return the part of a ladder that is at most ``reach`` steps away from one of its items; all for any other."""
-    if item not in ladder:
-        return ladder
-    position = ladder.index(item)
-    return ladder[max(0, position - reach) : position + reach + 1]
+@dataclass(frozen=True, eq=False)
+class SampledArm:
+    """A network that is sampled in stages, as an arm of a race.
+
+    Parameters
+    ----------
+    contest : Lane
+    setting : Setting
+        How the neurons of the last stage are sampled.
+    before : SampledArm or None
+        The arm of the stage before.
+    sibling : SampledArm or None
+        An arm with the same neurons that differs in the loss.
+    """
+
+    contest: Lane
+    setting: Setting
+    before: SampledArm | None = None
+    sibling: SampledArm | None = None
+    size: int = 0
+    error: float = np.inf
+    seconds: float = 0.0
+    _states: dict[tuple[Split, ...], tuple[State, ...]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Hashable:
+        """The lane and the settings of all stages."""
+        return (self.contest.name, self.setting, None if self.before is None else (self.before.key, self.before.size))
+
+    @property
+    def lane(self) -> str:
+        """The name of the lane."""
+        return self.contest.name
+
+    @property
+    def loss(self) -> Loss:
+        """How much derivatives count."""
+        return self.setting.loss
+
+    @property
+    def regularity(self) -> tuple[float, ...]:
+        """Larger widths first, then less weight on derivatives."""
+        loss = self.setting.loss
+        return (self.setting.activation.typical_width, -loss.gradients, -loss.hessians)
+
+    @property
+    def depth(self) -> int:
+        """Number of stages before this one."""
+        return 0 if self.before is None else self.before.depth + 1
+
+    def __str__(self) -> str:
+        return str(self.setting)
+
+    def grown(self, size: int) -> SampledArm:
+        """Return the arm at a size, with its error."""
+        start = time.perf_counter()
+        arm = replace(self, size=size)
+        splits = self.contest.splits(size)
+        error = finite(_error(splits, arm.states(splits)))
+        return replace(arm, error=error, seconds=time.perf_counter() - start)
+
+    def variants(self) -> Iterator[SampledArm]:
+        """Yield arms of the same size that differ in one thing: the last setting, or a further stage."""
+        space = self.contest.space
+        for setting in space.variants(self.setting):
+            same_neurons = replace(setting, loss=self.setting.loss) == self.setting
+            yield SampledArm(self.contest, setting, self._start(setting), self if same_neurons else None)
+        for setting in space.estimates(self.setting):
+            yield SampledArm(self.contest, setting, before=self)
+
+    def refits(self) -> Iterator[SampledArm]:
+        """Yield arms with the same neurons and other weights of derivatives in the loss."""
+        for loss in self.contest.space.losses_near(self.setting.loss):
+            yield SampledArm(self.contest, replace(self.setting, loss=loss), self.before, self)
+
+    def branches(self) -> Iterator[SampledArm]:
+        """Yield the arms that go on from this one: with the same setting, another source, or narrower neurons."""
+        space = self.contest.space
+        yield SampledArm(self.contest, self.setting, before=self)
+        for source in space.sources if self.setting.source in space.sources else ():
+            if source != self.setting.source:
+                yield SampledArm(self.contest, replace(self.setting, source=source), before=self)
+        position = space.activations.index(self.setting.activation)
+        for activation in space.activations[position + 1 : position + 2]:
+            yield SampledArm(self.contest, replace(self.setting, activation=activation), before=self)
+
+    def _start(self, setting: Setting) -> SampledArm | None:
+        """Return the arm from which a variant starts: for a residual there must be one."""
+        if self.before is not None or not setting.source.derived or FromData() not in self.contest.space.sources:
+            return self.before
+        size = int(np.ceil(self.size / self.contest.search.growth))
+        return SampledArm(self.contest, replace(setting, source=FromData()), size=size)
+
+    def states(self, splits: tuple[Split, ...]) -> tuple[State, ...]:
+        """Return the networks on given data, from which the next stage can go on."""
+        if splits not in self._states:
+            before = [None] * len(splits) if self.before is None else self.before.states(splits)
+            if self.sibling is not None and splits in self.sibling._states:
+                made = [
+                    state.with_loss(split.task, self.setting.loss)
+                    for split, state in zip(splits, self.sibling._states[splits], strict=True)
+                ]
+            else:
+                made = [
+                    grow(split.task, state, self.setting, self.size, self.contest.rng(self.depth, number))
+                    for number, (split, state) in enumerate(zip(splits, before, strict=True))
+                ]
+            self._states[splits] = tuple(made)
+        return self._states[splits]
+
+    def history(self, splits: tuple[Split, ...]) -> tuple[Stage, ...]:
+        """Return all stages, as they are on the first of the splits."""
+        earlier = () if self.before is None else self.before.history(splits)
+        return (*earlier, self.states(splits)[0].stage(self.seconds))
+
+
+def _error(splits: Sequence[Split], states: Sequence[State]) -> float:
+    """Return the root mean square error, outputs added up: on the rows held out, or as the fit estimates it."""
+    total = weight = 0.0
+    for split, state in zip(splits, states, strict=True):
+        if split.held_out is None:
+            return state.fit.error
+        held = split.held_out.with_values()
+        errors = (state.fit.network.value(held.X) - held.y).reshape(len(held), -1)
+        total += float(held.weights(0) @ np.sum(errors**2, axis=1))
+        weight += float(held.weights(0).sum())
+    return float(np.sqrt(total / weight))
+
+
+def fit_searched(lanes: Sequence[Lane]) -> Fit:
+    """Return the best sampled network of a race over the settings of all lanes, which share search and sizes."""
+    search, sizes = lanes[0].search, lanes[0].sizes
+    arms = [SampledArm(lane, setting) for lane in lanes for setting in lane.space.first_settings()]
+    for lane in lanes:
+        for source in lane.space.sources:
+            if source.derived and len(sizes) > 1:
+                require_derivatives(
+                    lane.space.activations[0], frozenset().union(*(d.needs for d in lane.space.densities))
+                )
+    outcome = race(arms, sizes, search.rungs(len(sizes)), improvement=search.improvement, margin=search.margin)
+    best = outcome.best
+    history = best.history(best.contest.final)
+    (state,) = best.states(best.contest.final)
+    error = best.error if best.contest.refits else state.fit.error
+    return replace(state.fit, error=error, stage=history[-1], history=history, trials=outcome.trials)

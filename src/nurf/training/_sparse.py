@@ -13,7 +13,7 @@ from nurf._types import Array
 from nurf.activations import Activation
 from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
-from nurf.solvers.ridge import factor, largest_near_best
+from nurf.solvers.ridge import largest_near_best
 from nurf.solvers.ridge._selection import TOLERANCE
 from nurf.solvers.sparse._certificate import find_peaks
 from nurf.solvers.sparse._charts import Bounds
@@ -21,7 +21,8 @@ from nurf.solvers.sparse._gauss_newton import Objective
 from nurf.solvers.sparse._loss import Misfit
 from nurf.solvers.sparse._penalties import LogPenalty, Penalty, Squared
 from nurf.solvers.sparse._solver import Solution, SparseOptions, residual_jet, solve_sparse, train
-from nurf.training._outer import Fit, Stage, fit_outer
+from nurf.training._fit import Fit, Stage
+from nurf.training._outer import fit_outer
 
 RATIO = 4.0  # from one alpha of a path to the next, as the authors have it
 LONGEST_PATH = 10
@@ -259,15 +260,14 @@ def polish(fit: Fit, jet: Jet, n_steps: int = 10, *, gradient_weight: float = 0.
     network = fit.network
     network.activation.require(1 if gradient_weight == 0 else 2)
     N = network.features.n_neurons
-    energy = factor(network.features, jet).feature_energy or 1.0
     bounds = _bounds(jet, network.activation)
     bounds = replace(
         bounds, max_offset=max(bounds.max_offset, float(np.abs(network.hyperplanes.offsets).max(initial=0.0)))
     )
-    objective = Objective(Misfit(jet, gradient_weight), Squared(), fit.alpha * energy * N, bounds, widths)
+    objective = Objective(Misfit(jet, gradient_weight), Squared(), fit.ridge_alpha * N, bounds, widths)
     columns = ShallowNetwork(network.features, network.coefficients.reshape(len(network.coefficients), -1))
     trained = train(objective.at(columns), n_steps, 0.0).network
     trained = ShallowNetwork(trained.features, trained.coefficients.reshape(network.coefficients.shape))
     valued = jet.with_values()
     error = float(np.sqrt(_squares(trained, valued) / valued.weights(0).sum()))
-    return Fit(trained, fit.alpha, error, fit.alphas, fit.errors, fit.history, fit.loss)
+    return replace(fit, network=trained, error=error)

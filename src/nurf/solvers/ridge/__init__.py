@@ -1,8 +1,12 @@
 """Ridge regression for the outer weights: factor once, solve for every alpha."""
 
+from nurf.solvers.ridge._base import Ridge
+from nurf.solvers.ridge._dual import DualRidge
+from nurf.solvers.ridge._least_squares import LeastSquares
 from nurf.solvers.ridge._normal_equations import NormalEquations
 from nurf.solvers.ridge._posterior import Posterior
-from nurf.solvers.ridge._ridge import DualRidge, PreciseRidge, PrimalRidge, Ridge, factor
+from nurf.solvers.ridge._precise import PreciseRidge
+from nurf.solvers.ridge._primal import PrimalRidge
 from nurf.solvers.ridge._selection import (
     GeneralizedCrossValidation,
     LeaveOneOut,
@@ -14,6 +18,7 @@ from nurf.solvers.ridge._selection import (
 __all__ = [
     "DualRidge",
     "GeneralizedCrossValidation",
+    "LeastSquares",
     "LeaveOneOut",
     "NormalEquations",
     "Posterior",
@@ -22,6 +27,5 @@ __all__ = [
     "Ridge",
     "Rule",
     "Validation",
-    "factor",
     "largest_near_best",
 ]

@@ -31,8 +31,6 @@ class NormalEquations:
     energy : array of shape (k,)
     total_weight : float
         Sum of the weights of the values.
-    n_rows : int
-        Number of rows of positive weight, derivatives included.
     n_neurons : int
         ``N``; the columns behind are the tail's.
     """
@@ -41,7 +39,6 @@ class NormalEquations:
     moments: Array
     energy: Array
     total_weight: float
-    n_rows: int
     n_neurons: int
 
     @classmethod
@@ -87,7 +84,6 @@ class NormalEquations:
             self.moments + other.moments,
             self.energy + other.energy,
             self.total_weight + other.total_weight,
-            self.n_rows + other.n_rows,
             self.n_neurons,
         )
 
@@ -120,15 +116,14 @@ def _from_values(features: Features, jet: Jet, first: int) -> NormalEquations:
         else:
             gram += design.T @ design  # one symmetric product: NumPy sees that both are the same array
             moments += design.T @ targets
-    n_rows = int(np.count_nonzero(weights))
-    return NormalEquations(gram, moments, weights @ y**2, float(weights.sum()), n_rows, N)
+    return NormalEquations(gram, moments, weights @ y**2, float(weights.sum()), N)
 
 
 def _from_derivatives(features: Features, jet: Jet, order: int, first: int) -> NormalEquations:
     """Return the equations of derivatives of one order; from neuron ``first`` > 0 on, as for the values."""
     N, k = features.n_neurons, int(np.prod(jet.y.shape[1:], dtype=int))
     gram, moments = _empty(features, first, k)
-    energy, n_rows = np.zeros(k), 0
+    energy = np.zeros(k)
     for group in slope_rows(jet, order):
         square = np.zeros((N, N - first))
         for block in _slope_blocks(features, jet, order, group):
@@ -144,8 +139,7 @@ def _from_derivatives(features: Features, jet: Jet, order: int, first: int) -> N
                     gram[N:, N:] += np.einsum("nct,ncs->ts", block.tail, block.tail)
                     moments[N:] += np.einsum("nct,nkc->tk", block.tail, block.targets)
         gram[:N, : N - first] += square * (block.columns @ block.columns[first:].T)
-        n_rows += int(np.count_nonzero(jet.weights(1)[group.index])) * group.targets.shape[2]
-    return NormalEquations(gram, moments, energy, 0.0, n_rows, N)
+    return NormalEquations(gram, moments, energy, 0.0, N)
 
 
 def _empty(features: Features, first: int, k: int) -> tuple[Array, Array]:

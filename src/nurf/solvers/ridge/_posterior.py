@@ -1,9 +1,10 @@
-"""How sure a fit is: the Bayesian reading of ridge regression, and intervals from samples left out of it."""
+"""Uncertainty of a fit: the Bayesian view of ridge regression, and intervals from samples left out of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -11,114 +12,142 @@ from nurf._blocks import row_blocks
 from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
-from nurf.solvers._rows import sample_rows, weight_of_a_row
-from nurf.solvers.ridge._ridge import Ridge, residuals_without
+from nurf.solvers._rows import Loss, rows_per_sample, sample_rows, weight_of_a_row
+from nurf.solvers.ridge._base import residuals_without
+from nurf.solvers.ridge._least_squares import LeastSquares
 
-MOST_SAMPLES = 500  # that are left out in turn
+MAX_LEFT_OUT = 500  # samples that are left out in turn
+MIN_SAMPLES = 100  # that are stored, if there are so many
+SIZE_RATIO = 6.0  # of the samples that are stored to the network, in numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """The law of a network's weights given the data.
+    """The distribution of a network's coefficients given the data.
 
-    With Gaussian noise of variance ``s^2 / w_k`` on the rows and the prior that belongs to the penalty, the weights are
-    Gaussian around those of the fit, with covariance ``s^2 (Z^T W Z + penalty)^-1``.
+    With Gaussian noise of variance ``s^2 / w_k`` on the rows and the prior that belongs to ridge regression, the
+    coefficients are Gaussian around those of the fit, with covariance ``s^2 (Z^T W Z + alpha N W)^-1``.
+
+    The posterior is stored as samples and computed from them when it is first asked for. If all samples would take more
+    than a few times the memory of the network, evenly spaced ones are stored, with larger weights, and at least about
+    four for each neuron.
 
     Parameters
     ----------
-    ridge : Ridge
-        The factorised problem.
-    penalty : float
-        Its ``alpha``.
     network : ShallowNetwork
-        The solution.
+        The fit.
     samples : Jet
-        Some of the samples that were fitted, at most ``MOST_SAMPLES``.
-    unit : float, default 1
-        The weight of one row; see ``weight_of_a_row``.
+        Samples that were fitted, with their weights times ``multiple``.
+    multiple : float
+        Number of samples that each of them stands for.
+    alpha : float
+        Regularisation of the fit, in the units of ``Ridge``.
+    loss : Loss
+        How much derivatives counted.
+    unit : float
+        Weight of one row; see ``weight_of_a_row``.
+    precise : bool
+        Whether alpha is so small that it takes ``PreciseRidge``.
     """
 
-    ridge: Ridge
-    penalty: float
     network: ShallowNetwork
     samples: Jet
-    unit: float = 1.0
+    multiple: float
+    alpha: float
+    loss: Loss
+    unit: float
+    precise: bool
 
     @classmethod
-    def of(cls, ridge: Ridge, penalty: float, network: ShallowNetwork, jet: Jet) -> Posterior:
-        """Take evenly spread samples of those that were fitted, whose values are known."""
-        counts = np.where(jet.has_value, jet.weights(0), 0.0)
-        known = np.flatnonzero(counts)
-        picked = np.linspace(0, len(known) - 1, min(len(known), MOST_SAMPLES)).round().astype(int)
-        return cls(ridge, penalty, network, jet[known[picked]], weight_of_a_row(counts))
+    def of(cls, network: ShallowNetwork, jet: Jet, alpha: float, loss: Loss, *, precise: bool = False) -> Posterior:
+        """Return the posterior of a network that was fitted to ``jet``."""
+        jet = jet.only(loss.kinds)
+        unit = weight_of_a_row(np.where(jet.has_value, jet.weights(0), 0.0))
+        size = network.coefficients.size + network.hyperplanes.normals.size + 2 * len(network.hyperplanes)
+        sample_size = jet.n_features + rows_per_sample(jet, loss) * (jet.y.size // len(jet)) + 2
+        n = min(len(jet), max(MIN_SAMPLES, int(SIZE_RATIO * size / sample_size)))
+        samples, multiple = jet[np.linspace(0, len(jet) - 1, n).round().astype(int)], len(jet) / n
+        samples = replace(
+            samples, sample_weight=multiple * samples.weights(0), derivative_weight=multiple * samples.weights(1)
+        )
+        return cls(network, samples, multiple, alpha, loss, unit, precise)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
-    def root(self) -> Array:
-        """A root of the covariance for noise of variance one, of shape (N + t, m)."""
-        return self.ridge.root(self.penalty)
+    def factor(self) -> Array:
+        """A factor of the covariance for unit noise, of shape (N + t, m)."""
+        problem = LeastSquares(self.network.features, self.samples)
+        return problem.ridge(self.loss, precise=self.precise).covariance_factor(self.alpha)
 
     @cached_property
-    def _left_out(self) -> tuple[Array, Array, Array]:
-        """Residuals of the values (m, k), the same with the sample left out, and by how much the weights change then.
+    def _left_out(self) -> tuple[Array, Array, Array, Array]:
+        """What happens if samples are left out.
 
-        The last has shape (N + t, m, k): ``M^-1 Z_k^T (1 - H_k)^-1 r_k``.
+        Weights of the samples (m,), residuals of their values (m, k), the same after each was left out, and by how much
+        the coefficients change then, ``M^-1 Z_k^T (1 - H_k)^-1 r_k`` of shape (N + t, m, k).
         """
-        features, weights = self.network.features, self.network.coefficients.reshape(len(self.network.coefficients), -1)
-        m, k = len(self.samples), weights.shape[1]
+        features, coefficients = self.network.features, self.network.coefficients
+        coefficients = coefficients.reshape(len(coefficients), -1)
+        known = np.flatnonzero(np.where(self.samples.has_value, self.samples.weights(0), 0.0))
+        picked = np.linspace(0, len(known) - 1, min(len(known), MAX_LEFT_OUT)).round().astype(int)
+        samples, m, k = self.samples[known[picked]], len(picked), coefficients.shape[1]
         before, after = np.empty((m, k)), np.empty((m, k))
-        changes = np.empty((len(weights), m, k))
+        changes = np.empty((len(coefficients), m, k))
         for rows in row_blocks(m, 8 * features.n_columns):
-            jet = self.samples[rows]
-            design, targets = sample_rows(features, jet, self.ridge.loss)
-            rotated = design @ self.root
+            jet = samples[rows]
+            design, targets = sample_rows(features, jet, self.loss)
+            rotated = design @ self.factor
             hats = rotated @ np.swapaxes(rotated, 1, 2)
-            residuals = targets - design @ weights
-            out = residuals_without(hats[:, None], residuals[:, :, None], np.ones(len(jet)))[:, :, 0]
+            residuals = targets - design @ coefficients
+            shares = np.full(len(jet), 1 / self.multiple)
+            out = residuals_without(hats[:, None], residuals[:, :, None], shares)[:, :, 0]
             roots = np.sqrt(jet.weights(0))[:, None]
             before[rows], after[rows] = residuals[:, 0] / roots, out[:, 0] / roots
-            changes[:, rows] = np.tensordot(self.root, np.einsum("krm,kro->kmo", rotated, out), axes=(1, 1))
-        return before, after, changes
+            sums = np.einsum("krm,kro->kmo", rotated, out) / self.multiple
+            changes[:, rows] = np.tensordot(self.factor, sums, axes=(1, 1))
+        return samples.weights(0), before, after, changes
 
     @cached_property
     def noise(self) -> Array:
         """The standard deviation ``s`` of the noise, of shape (k,).
 
-        The error at a sample that was left out has variance ``s^2 / (1 - h_k)`` for leverages ``h_k``; that makes
-        ``s^2`` the mean of the products of the residuals before and after.
+        The error at a sample that is left out has variance ``s^2 / (1 - h_k)`` with the leverage ``h_k``, so that
+        ``s^2`` is the mean product of the residuals before and after.
         """
-        before, after, _ = self._left_out
-        products = self.samples.weights(0) @ np.maximum(before * after, 0.0)
-        return np.asarray(np.sqrt(products / self.samples.weights(0).sum()))
+        weights, before, after, _ = self._left_out
+        return np.asarray(np.sqrt(weights @ np.maximum(before * after, 0.0) / weights.sum()))
 
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
-        spread = np.empty(len(X))
+        variances = np.empty(len(X))
         for rows, design in self.network.features.design_blocks(X):
-            spread[rows] = np.sum((design @ self.root) ** 2, axis=1)
-        return np.asarray(np.sqrt(1 + self.unit * spread)[:, None] * self.noise)
+            variances[rows] = np.sum((design @ self.factor) ** 2, axis=1)
+        return np.asarray(np.sqrt(1 + self.unit * variances)[:, None] * self.noise)
 
     def gradient_std(self, X: Array) -> Array:
         """Return the standard deviation of the gradient, of shape (n, k, d)."""
         features, d = self.network.features, X.shape[1]
         N, normals = features.n_neurons, features.hyperplanes.normals
-        spread = np.empty((len(X), d))
+        variances = np.empty((len(X), d))
         for rows in row_blocks(len(X), features.n_columns):
             slopes = features.neurons(X[rows], 1)
             for i in range(d):
-                columns = slopes * normals[:, i] @ self.root[:N]
-                columns += features.tail.partials(X[rows], (i,)) @ self.root[N:]
-                spread[rows, i] = np.sum(columns**2, axis=1)
-        return np.asarray(np.sqrt(self.unit * spread)[:, None, :] * self.noise[:, None])
+                columns = slopes * normals[:, i] @ self.factor[:N]
+                columns += features.tail.partials(X[rows], (i,)) @ self.factor[N:]
+                variances[rows, i] = np.sum(columns**2, axis=1)
+        return np.asarray(np.sqrt(self.unit * variances)[:, None, :] * self.noise[:, None])
 
     def interval(self, X: Array, coverage: float) -> Array:
-        """Return intervals that hold a fresh value with probability ``coverage``, of shape (n, k, 2).
+        """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2).
 
         The jackknife+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics 49, 2021): quantiles of
         ``f_{-k}(x) +- |y_k - f_{-k}(x_k)|`` over samples ``k``, with the fits ``f_{-k}`` without them.
         """
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
-        _, errors, changes = self._left_out
+        _, _, errors, changes = self._left_out
         m, k = errors.shape
         below = int(np.floor((1 - coverage) * (m + 1) + 1e-9))  # 1 - 0.9 is a little less than 0.1
         if below < 1:

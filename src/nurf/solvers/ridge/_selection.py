@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers._rows import row_count, rows_per_sample, weight_of_a_row
-from nurf.solvers.ridge._ridge import EPS, Ridge
+from nurf.solvers.ridge._base import EPS, Ridge
 
 TOLERANCE = 0.05
 MANY_NEURONS = 1000  # from which on fewer samples leave, so that leaving them costs no more than the fit
@@ -20,9 +21,15 @@ MANY_NEURONS = 1000  # from which on fewer samples leave, so that leaving them c
 class Rule(ABC):
     """A way to estimate the root mean square error on fresh data for every alpha."""
 
+    uses_other_rows: ClassVar[bool] = False  # than those of the fit
+
+    def coarse(self) -> Rule:
+        """Return a rule that costs less, for comparisons."""
+        return self
+
     @abstractmethod
-    def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
-        """Return the estimates, of shape (A,); ``weights`` (A, N + t, k) is ``ridge.solve(alphas)``."""
+    def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
+        """Return the estimates, of shape (A,); ``coefficients`` (A, N + t, k) are ``ridge.solve(alphas)``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,20 +37,21 @@ class Validation(Rule):
     """The paper's rule: the error on the training rows and the ``validation`` rows together (section 5)."""
 
     validation: Jet
+    uses_other_rows = True
 
-    def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
+    def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
         """Return the root mean square over the values of both sets, outputs added up."""
-        sets = [rows.with_values() for rows in (jet, self.validation)]
-        total = sum(_squares(features, rows, weights) for rows in sets)
+        sets = [rows.with_values() for rows in (ridge.jet, self.validation)]
+        total = sum(_squares(ridge.features, rows, coefficients) for rows in sets)
         return np.asarray(np.sqrt(total / sum(rows.weights(0).sum() for rows in sets)))
 
 
-def _squares(features: Features, jet: Jet, weights: Array) -> Array:
-    """Return the weighted sum of the squared residuals of the values, for each of the networks ``weights``."""
-    y, w, total = jet.y.reshape(len(jet), 1, -1), jet.weights(0), np.zeros(len(weights))
-    path = np.moveaxis(weights, 0, 1).reshape(features.n_columns, -1)
+def _squares(features: Features, jet: Jet, coefficients: Array) -> Array:
+    """Return the weighted sum of the squared residuals of the values, for each of the networks ``coefficients``."""
+    y, w, total = jet.y.reshape(len(jet), 1, -1), jet.weights(0), np.zeros(len(coefficients))
+    path = np.moveaxis(coefficients, 0, 1).reshape(features.n_columns, -1)
     for rows, design in features.design_blocks(jet.X):
-        predictions = (design @ path).reshape(len(design), len(weights), -1)
+        predictions = (design @ path).reshape(len(design), len(coefficients), -1)
         total += w[rows] @ np.sum((predictions - y[rows]) ** 2, axis=2)
     return total
 
@@ -56,9 +64,9 @@ class GeneralizedCrossValidation(Rule):
     counts). Derivatives that count in the fit count here too.
     """
 
-    def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
+    def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
         """Return the square root of the criterion, outputs added up."""
-        n = row_count(jet, ridge.loss)
+        n = row_count(ridge.jet, ridge.loss)
         left = np.maximum(1 - ridge.degrees_of_freedom(alphas) / n, EPS)
         return np.asarray(np.sqrt(ridge.mean_square_residual(alphas).sum(axis=1)) / left)
 
@@ -81,14 +89,19 @@ class LeaveOneOut(Rule):
 
     max_rows: int = 4096
 
-    def errors(self, ridge: Ridge, features: Features, jet: Jet, alphas: Array, weights: Array) -> Array:
+    def coarse(self) -> LeaveOneOut:
+        """Return the rule with half the rows."""
+        return LeaveOneOut(self.max_rows // 2)
+
+    def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
         """Return the root mean square, outputs added up."""
+        jet = ridge.jet
         counts = np.where(jet.has_value, jet.weights(0), 0.0)
         unit = weight_of_a_row(counts)
-        rows = self.max_rows * MANY_NEURONS // max(features.n_neurons, MANY_NEURONS)
+        rows = self.max_rows * MANY_NEURONS // max(ridge.n_neurons, MANY_NEURONS)
         index, multiples = representative_samples(jet, counts, max(1, rows // rows_per_sample(jet, ridge.loss)))
         shares = np.minimum(counts[index], unit) / counts[index]
-        left = ridge.left_out(features, jet, alphas, index, shares)[:, 0]
+        left = ridge.left_out(alphas, index, shares)[:, 0]
         return np.asarray(np.sqrt(multiples @ np.sum(left**2, axis=2) / counts.sum()))
 
 

@@ -1,0 +1,183 @@
+"""What all forms of ridge regression share.
+
+The outer weights minimise (paper, eq. 1.6)
+
+    1 / (2 W) sum_k w_k |y_k - sum_n c_n phi_n(x_k) - p(x_k)|^2 + alpha N / 2 sum_n c_n^2,    W = sum_k w_k,
+
+so that ``(Phi^T Phi / K + alpha N) c = Phi^T y / K`` for unit weights. Derivatives that count add rows to the sum, with
+the weights of ``Loss``; W is the total weight of the values. The tail ``p`` is not penalised: it is eliminated first
+and recovered at the end.
+
+All large products and factorisations are NumPy's: SciPy brings a second BLAS, whose threads compete with those of the
+first for the cores (measured: up to three times slower on two cores).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from nurf._types import Array, Index
+from nurf.jets import Jet
+from nurf.networks import Features
+from nurf.solvers._rows import Loss
+
+EPS = float(np.finfo(float).eps)
+
+
+class Ridge(ABC):
+    """A factorised ridge regression problem. It owns its features and its data.
+
+    Attributes
+    ----------
+    features : Features
+    jet : Jet
+    loss : Loss
+        How much derivatives count.
+    eigenvalues : array of shape (m,)
+        Those of ``Phi^T W Phi / W`` after elimination of the tail, or of the kernel matrix of the rows.
+    feature_energy : float
+        Mean over the neurons of the mean square of a feature, tail eliminated: the natural unit of ``alpha``. Zero
+        if the tail explains all features.
+    tail_rank : int
+        Rank of the tail's columns.
+    total_weight : float
+        Total weight of the values.
+    """
+
+    eigenvalues: Array
+    feature_energy: float
+    tail_rank: int
+
+    def __init__(self, features: Features, jet: Jet, loss: Loss) -> None:
+        self.features, self.jet, self.loss = features, jet, loss
+        self.total_weight = float(np.sum(jet.weights(0), where=jet.has_value))
+
+    @property
+    def n_neurons(self) -> int:
+        """Number of neurons."""
+        return self.features.n_neurons
+
+    @abstractmethod
+    def solve(self, alphas: Array) -> Array:
+        """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
+
+    @abstractmethod
+    def left_out(self, alphas: Array, index: Index, shares: Array) -> Array:
+        """Return the residuals of samples that are left out of the fit, each with all its rows, for every alpha.
+
+        With the rows ``Z_k`` of sample ``k`` and the block ``H_k = Z_k M^-1 Z_k^T`` of the hat matrix, they are
+        ``(1 - H_k)^-1 r_k``, exactly.
+
+        Parameters
+        ----------
+        alphas : array of shape (A,)
+        index : array of shape (m,)
+            The samples.
+        shares : array of shape (m,)
+            The share of its weight that is left out, for each of the samples.
+
+        Returns
+        -------
+        array of shape (m, R, A, k)
+            First the residual of the value, then those of the derivatives that count, times the square roots of their
+            weights.
+        """
+
+    @abstractmethod
+    def mean_square_residual(self, alphas: Array) -> Array:
+        """Return the weighted sum of all squared residuals over the weight of the values, of shape (A, k)."""
+
+    @abstractmethod
+    def covariance_factor(self, alpha: float) -> Array:
+        """Return ``B`` of shape (N + t, m) with ``B B^T = (Z^T W Z + alpha N W)^-1``.
+
+        In the Bayesian view with unit noise, ``B B^T`` is the covariance of the coefficients.
+        """
+
+    def degrees_of_freedom(self, alphas: Array) -> Array:
+        """Return the trace of the hat matrix, tail included, of shape (A,)."""
+        return np.asarray(self.tail_rank + np.sum(self.eigenvalues / self._shifted(alphas), axis=1))
+
+    def _shifts(self, alphas: Array) -> Array:
+        """Return ``alpha N``, of shape (A, 1)."""
+        return np.asarray(alphas, float)[:, None] * self.n_neurons
+
+    def _shifted(self, alphas: Array) -> Array:
+        """Return ``eigenvalues + alpha N``, of shape (A, m)."""
+        return np.asarray(self.eigenvalues + self._shifts(alphas))
+
+    def _energy_left(self, energy: float) -> float:
+        """Return the mean energy of a feature with the tail eliminated, or zero if only rounding is left."""
+        left = float(self.eigenvalues.sum() / self.n_neurons)
+        return left if left > 1000 * EPS * energy else 0.0
+
+
+def hat_blocks(rows: Array, factors: Array) -> Array:
+    """Return ``sum_m rows_kim factors_am rows_kjm``, of shape (n, A, R, R), for rows (n, R, m) and factors (A, m)."""
+    n, R, _ = rows.shape
+    hats = np.empty((n, len(factors), R, R))
+    for i in range(R):
+        for j in range(i + 1):
+            hats[:, :, i, j] = hats[:, :, j, i] = (rows[:, i] * rows[:, j]) @ factors.T
+    return hats
+
+
+def residuals_without(hats: Array, residuals: Array, shares: Array) -> Array:
+    """Return ``(1 - share H)^-1 r`` for each sample and alpha, from ``H`` (n, A, R, R) and ``r`` (n, R, A, k).
+
+    A row that the fit must interpolate has a leverage of one, up to rounding.
+    """
+    R = hats.shape[2]
+    left = np.eye(R) - shares[:, None, None, None] * hats
+    if R == 1:
+        return np.asarray(residuals / np.maximum(left[..., 0, 0], EPS)[:, None, :, None])
+    left[..., range(R), range(R)] += EPS
+    moved = np.moveaxis(residuals, 1, 2)
+    try:
+        solution: Array = np.asarray(np.linalg.solve(left, moved), float)
+    except np.linalg.LinAlgError:  # one of them is exactly singular
+        sizes, vectors = np.linalg.eigh(left)
+        solution = vectors @ ((np.swapaxes(vectors, 2, 3) @ moved) / np.maximum(sizes, EPS)[..., None])
+    return np.moveaxis(solution, 2, 1)
+
+
+def inverse_factor(vectors: Array, eigenvalues: Array, shift: float) -> Array:
+    """Return a factor of ``(V diag(eigenvalues) V^T + shift)^-1`` for orthonormal ``V`` (N, m)."""
+    if vectors.shape[1] == len(vectors):
+        return np.asarray(vectors / np.sqrt(eigenvalues + shift))
+    across = 1 / np.sqrt(shift)
+    shrunk = 1 / np.sqrt(eigenvalues + shift) - across
+    return np.asarray((vectors * shrunk) @ vectors.T + across * np.eye(len(vectors)))
+
+
+def with_tail(factor: Array, elimination: Array, inverse: Array) -> Array:
+    """Return the factor of the inverse of all equations, from that of the equations with the tail eliminated."""
+    values, basis = np.linalg.eigh(inverse) if len(inverse) else (np.empty(0), inverse)
+    tail = basis * np.sqrt(np.maximum(values, 0.0))
+    N, t = len(factor), len(inverse)
+    result = np.zeros((N + t, factor.shape[1] + t))
+    result[:N, : factor.shape[1]], result[N:, : factor.shape[1]] = factor, -elimination @ factor
+    result[N:, factor.shape[1] :] = tail
+    return result
+
+
+def stacked(path: Array) -> Array:
+    """Return arrays (A, m, k) side by side, as one matrix (m, A k)."""
+    return np.moveaxis(path, 0, 1).reshape(path.shape[1], path.shape[0] * path.shape[2])
+
+
+def unstacked(matrix: Array, n_alphas: int) -> Array:
+    """Return the arrays (A, m, k) that ``stacked`` put side by side."""
+    return np.moveaxis(matrix.reshape(len(matrix), n_alphas, -1), 1, 0)
+
+
+def orthonormal(columns: Array) -> tuple[Array, Array]:
+    """Return an orthonormal basis (n, r) of the span of ``columns`` (n, t), and their pseudo-inverse (t, n)."""
+    if not columns.shape[1]:
+        return columns, columns.T
+    left, values, right = np.linalg.svd(columns, full_matrices=False)
+    kept = values > values[0] * max(columns.shape) * EPS
+    basis = left[:, kept]
+    return basis, right[kept].T @ (basis / values[kept]).T

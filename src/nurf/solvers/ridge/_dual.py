@@ -1,0 +1,79 @@
+"""Ridge regression by the eigenvectors of the kernel matrix of the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nurf._types import Array, Index
+from nurf.jets import Jet
+from nurf.networks import Features
+from nurf.solvers._rows import VALUES_ONLY, Loss, sample_rows
+from nurf.solvers.ridge._base import (
+    EPS,
+    Ridge,
+    hat_blocks,
+    inverse_factor,
+    orthonormal,
+    residuals_without,
+    stacked,
+    unstacked,
+    with_tail,
+)
+
+
+class DualRidge(Ridge):
+    """Ridge regression by an eigendecomposition of ``Z Z^T`` (n x n), for more neurons than rows.
+
+    Eigenvalues that are zero up to rounding are set to zero, among them one for each column of the tail: the data along
+    their eigenvectors cannot be explained by the neurons, and a positive number in their place would say that it can be
+    once ``alpha N`` is as small.
+    """
+
+    def __init__(self, features: Features, jet: Jet, loss: Loss = VALUES_ONLY) -> None:
+        super().__init__(features, jet, loss)
+        N = self.n_neurons
+        rows, values = sample_rows(features, jet, loss)
+        self._shape = rows.shape[:2]
+        design = rows.reshape(-1, rows.shape[2]) / np.sqrt(self.total_weight)
+        targets = values.reshape(-1, values.shape[2]) / np.sqrt(self.total_weight)
+        self._neurons, self._targets = design[:, :N], targets
+        self._tail_basis, self._tail_solve = orthonormal(design[:, N:])
+        self.tail_rank = self._tail_basis.shape[1]
+        self._reduced = self._without_tail(self._neurons)
+        eigenvalues, self._vectors = np.linalg.eigh(self._reduced @ self._reduced.T)
+        zero = eigenvalues <= EPS * max(len(design), N) * eigenvalues[-1]
+        zero[: self.tail_rank] = True
+        self.eigenvalues = np.where(zero, 0.0, eigenvalues)
+        self.feature_energy = self._energy_left(float(np.sum(self._neurons**2) / N))
+        self._projections = self._vectors.T @ self._without_tail(targets)
+
+    def solve(self, alphas: Array) -> Array:
+        """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
+        path = stacked(np.where(self.eigenvalues > 0, 1 / self._shifted(alphas), 0.0)[..., None] * self._projections)
+        coef = unstacked(self._reduced.T @ (self._vectors @ path), len(alphas))
+        tail = self._tail_solve @ (self._targets - self._neurons @ coef)
+        return np.concatenate([coef, tail], axis=1)
+
+    def mean_square_residual(self, alphas: Array) -> Array:
+        """Return the mean square of ``alpha N / (eigenvalue + alpha N)`` times the data along the eigenvectors."""
+        return np.asarray((self._shifts(alphas) / self._shifted(alphas)) ** 2 @ self._projections**2)
+
+    def left_out(self, alphas: Array, index: Index, shares: Array) -> Array:
+        """Return the residuals of samples that are left out of the fit, from the eigenvectors alone."""
+        left = stacked((self._shifts(alphas) / self._shifted(alphas))[..., None] * self._projections)
+        vectors = self._vectors.reshape(*self._shape, -1)[index]
+        tail = self._tail_basis.reshape(*self._shape, -1)[index]
+        residuals = (vectors @ left).reshape(*vectors.shape[:2], len(alphas), -1) * np.sqrt(self.total_weight)
+        hats = hat_blocks(vectors, self.eigenvalues / self._shifted(alphas))
+        return residuals_without(hats + (tail @ np.swapaxes(tail, 1, 2))[:, None], residuals, shares)
+
+    def covariance_factor(self, alpha: float) -> Array:
+        """Return the factor of the covariance: along the rows from the eigenvectors, across them from alpha alone."""
+        kept = self.eigenvalues > 0
+        along = self._reduced.T @ (self._vectors[:, kept] / np.sqrt(self.eigenvalues[kept]))
+        factor = inverse_factor(along, self.eigenvalues[kept], alpha * self.n_neurons)
+        inverse = self._tail_solve @ self._tail_solve.T
+        return np.asarray(with_tail(factor, self._tail_solve @ self._neurons, inverse) / np.sqrt(self.total_weight))
+
+    def _without_tail(self, columns: Array) -> Array:
+        return np.asarray(columns - self._tail_basis @ (self._tail_basis.T @ columns))

@@ -1,0 +1,65 @@
+"""The least-squares problem of the outer weights: it owns its features and data, and selects the solver."""
+
+from __future__ import annotations
+
+from nurf.jets import Jet
+from nurf.networks import Features
+from nurf.solvers._rows import VALUES_ONLY, Loss, rows_per_sample
+from nurf.solvers.ridge._base import Ridge
+from nurf.solvers.ridge._dual import DualRidge
+from nurf.solvers.ridge._normal_equations import NormalEquations
+from nurf.solvers.ridge._precise import PreciseRidge, precise_cost
+from nurf.solvers.ridge._primal import PrimalRidge
+
+
+class LeastSquares:
+    """The least-squares problem of the outer weights of ``features``, on the values and derivatives of ``jet``.
+
+    Normal equations of values, gradients and Hessians are made once, when they are needed, and serve all losses.
+
+    Parameters
+    ----------
+    features : Features
+    jet : Jet
+    smaller : LeastSquares, optional
+        A problem with the same data and the first of the neurons. Its normal equations are grown by the new ones.
+    """
+
+    def __init__(self, features: Features, jet: Jet, smaller: LeastSquares | None = None) -> None:
+        self.features, self.jet = features, jet
+        self._smaller: dict[int, NormalEquations] = {} if smaller is None else smaller._smaller | smaller._equations
+        self._equations: dict[int, NormalEquations] = {}
+
+    def ridge(self, loss: Loss = VALUES_ONLY, *, precise: bool = False) -> Ridge:
+        """Return the factorised ridge regression problem. This is the place that selects the solver.
+
+        The dual form if there are more neurons than rows, the primal form otherwise; the precise form, which costs
+        more, on request.
+        """
+        loss.require(self.jet)
+        if precise:
+            return PreciseRidge(self.features, self.jet, loss)
+        if self.features.n_neurons > len(self.jet) * rows_per_sample(self.jet, loss):
+            return DualRidge(self.features, self.jet, loss)
+        return PrimalRidge(self.features, self.jet, loss, self.equations(loss))
+
+    def equations(self, loss: Loss) -> NormalEquations:
+        """Return the normal equations of the values and of the derivatives that count."""
+        total = self._of_order(0)
+        for order, weight in loss.orders:
+            total += weight * self._of_order(order)
+        return total
+
+    def precise_cost(self, loss: Loss) -> float:
+        """Return the approximate number of operations of the precise form."""
+        return precise_cost(len(self.jet) * rows_per_sample(self.jet, loss), self.features.n_neurons)
+
+    def _of_order(self, order: int) -> NormalEquations:
+        if order not in self._equations:
+            old = self._smaller.pop(order, None)
+            self._equations[order] = (
+                NormalEquations.from_rows(self.features, self.jet, order)
+                if old is None
+                else old.grown(self.features, self.jet, order)
+            )
+        return self._equations[order]

@@ -1,0 +1,61 @@
+"""Ridge regression by the singular values of the features, for very small alphas."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nurf._blocks import BLOCK_ELEMENTS, row_blocks
+from nurf._types import Array
+from nurf.jets import Jet
+from nurf.networks import Features
+from nurf.solvers._rows import VALUES_ONLY, Loss, rows_per_sample, sample_rows
+from nurf.solvers.ridge._base import orthonormal
+from nurf.solvers.ridge._primal import SpectralRidge
+
+
+class PreciseRidge(SpectralRidge):
+    """Ridge regression by a singular value decomposition of the features.
+
+    The Gram matrix squares the singular values: those below 1e-8 of the largest are lost in its rounding, so that alpha
+    has a floor near 1e-15. Smooth functions without noise can be fitted with much smaller alphas. Here the rows are
+    reduced to a triangle ``Z = Q R`` block by block, and ``R`` is decomposed. That costs a multiple of the Gram matrix
+    (``precise_cost``).
+    """
+
+    def __init__(self, features: Features, jet: Jet, loss: Loss = VALUES_ONLY) -> None:
+        super().__init__(features, jet, loss)
+        N, t = self.n_neurons, len(features.tail)
+        triangle = _triangle(features, jet, loss) / np.sqrt(self.total_weight)
+        tail, neurons, values = np.split(triangle, [t, t + N], axis=1)
+        basis, inverse = orthonormal(tail)
+        self.tail_inverse, self.tail_rank = inverse @ inverse.T, basis.shape[1]
+        self.tail_moments, self.tail_products = tail.T @ values, tail.T @ neurons
+        self.elimination = inverse @ neurons
+        left, sizes, right = np.linalg.svd(neurons - basis @ (basis.T @ neurons), full_matrices=False)
+        self.vectors, self.eigenvalues = right.T, sizes**2
+        self.feature_energy = self._energy_left(float(np.sum(neurons**2) / N))
+        values = values - basis @ (basis.T @ values)
+        self._targets = left.T @ values
+        self.rotated = sizes[:, None] * self._targets
+        self._rest = np.sum((values - left @ self._targets) ** 2, axis=0)
+
+    def mean_square_residual(self, alphas: Array) -> Array:
+        """Return that of ``alpha N / (eigenvalue + alpha N)`` times the data, plus what no feature can fit."""
+        left = (self._shifts(alphas) / self._shifted(alphas)) ** 2 @ self._targets**2
+        return np.asarray(left + np.maximum(self._rest, 0.0))
+
+
+def precise_cost(n_rows: int, n_neurons: int) -> float:
+    """Return the approximate number of operations of ``PreciseRidge``."""
+    return 2.5 * n_rows * n_neurons**2 + 25.0 * min(n_rows, n_neurons) ** 2 * n_neurons
+
+
+def _triangle(features: Features, jet: Jet, loss: Loss) -> Array:
+    """Return ``R`` with ``R^T R = [Z y]^T [Z y]`` for all rows, columns in the order tail, neurons, values."""
+    N, R = features.n_neurons, rows_per_sample(jet, loss)
+    triangle = np.empty((0, features.n_columns + int(np.prod(jet.y.shape[1:], dtype=int))))
+    for block in row_blocks(len(jet), R * N, max(BLOCK_ELEMENTS, 4 * N**2)):
+        design, targets = sample_rows(features, jet[block], loss)
+        rows = np.concatenate([design[..., N:], design[..., :N], targets], axis=2)
+        triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, rows.reshape(-1, rows.shape[2])]), mode="r"))
+    return triangle

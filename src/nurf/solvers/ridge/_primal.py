@@ -1,0 +1,112 @@
+"""Ridge regression by the eigenvectors of the Gram matrix of the features."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nurf._blocks import BLOCK_ELEMENTS, row_blocks
+from nurf._types import Array, Index
+from nurf.jets import Jet
+from nurf.networks import Features
+from nurf.solvers._rows import VALUES_ONLY, Loss, rows_per_sample, sample_rows
+from nurf.solvers.ridge._base import (
+    EPS,
+    Ridge,
+    hat_blocks,
+    inverse_factor,
+    residuals_without,
+    stacked,
+    unstacked,
+    with_tail,
+)
+from nurf.solvers.ridge._normal_equations import NormalEquations
+
+
+class SpectralRidge(Ridge):
+    """Ridge regression in the eigenvectors ``V`` of ``Phi^T W Phi / W``, tail eliminated.
+
+    A subclass computes these: ``vectors`` (N, m), ``eigenvalues`` (m,), and the moments of the data along them,
+    ``rotated`` (m, k); and for the tail the inverse of its Gram matrix (t, t), its moments (t, k), its products with
+    the neurons (t, N), and the ``elimination`` (t, N).
+    """
+
+    vectors: Array
+    rotated: Array
+    tail_inverse: Array
+    tail_moments: Array
+    tail_products: Array
+    elimination: Array
+
+    def solve(self, alphas: Array) -> Array:
+        """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
+        coef = unstacked(self.vectors @ self._path(alphas), len(alphas))
+        tail = self.tail_inverse @ (self.tail_moments - self.tail_products @ coef)
+        return np.concatenate([coef, tail], axis=1)
+
+    def left_out(self, alphas: Array, index: Index, shares: Array) -> Array:
+        """Return the residuals of samples that are left out of the fit, in one pass over their rows."""
+        R, N, path = rows_per_sample(self.jet, self.loss), self.n_neurons, self._path(alphas)
+        tail_coef = self.tail_inverse @ self.tail_moments
+        result = np.empty((len(index), R, len(alphas), tail_coef.shape[1]))
+        for block in row_blocks(len(index), R * self.features.n_columns, 4 * BLOCK_ELEMENTS):
+            design, targets = sample_rows(self.features, self.jet[index[block]], self.loss)
+            tail = design[..., N:]
+            rotated = (design[..., :N] - tail @ self.elimination).reshape(-1, N) @ self.vectors
+            predictions = (rotated @ path).reshape(*result[block].shape) + (tail @ tail_coef)[:, :, None, :]
+            hats = hat_blocks(rotated.reshape(*design.shape[:2], -1), 1 / self._shifted(alphas))
+            hats += (tail @ self.tail_inverse @ np.swapaxes(tail, 1, 2))[:, None]
+            residuals = targets[:, :, None, :] - predictions
+            result[block] = residuals_without(hats / self.total_weight, residuals, shares[block])
+        return result
+
+    def covariance_factor(self, alpha: float) -> Array:
+        """Return the factor of the covariance, from the eigenvectors."""
+        factor = inverse_factor(self.vectors, self.eigenvalues, alpha * self.n_neurons)
+        return np.asarray(with_tail(factor, self.elimination, self.tail_inverse) / np.sqrt(self.total_weight))
+
+    def _path(self, alphas: Array) -> Array:
+        """Return the outer weights along the eigenvectors, for all alphas and outputs, of shape (m, A k)."""
+        return stacked(self.rotated / self._shifted(alphas)[..., None])
+
+
+class PrimalRidge(SpectralRidge):
+    """Ridge regression by an eigendecomposition of the Gram matrix of the features (N x N).
+
+    Parameters
+    ----------
+    features, jet, loss
+        See ``Ridge``.
+    equations : NormalEquations, optional
+        The normal equations of these, if they are known already.
+    """
+
+    def __init__(
+        self, features: Features, jet: Jet, loss: Loss = VALUES_ONLY, equations: NormalEquations | None = None
+    ) -> None:
+        super().__init__(features, jet, loss)
+        equations = NormalEquations.from_data(features, jet, loss) if equations is None else equations
+        N, W = self.n_neurons, self.total_weight
+        gram, moments = equations.gram / W, equations.moments / W
+        self.tail_inverse, self.tail_rank = _pseudo_inverse(gram[N:, N:])
+        self.tail_moments, self.tail_products = moments[N:], gram[N:, :N]
+        self.elimination = self.tail_inverse @ self.tail_products
+        eigenvalues, self.vectors = np.linalg.eigh(gram[:N, :N] - self.tail_products.T @ self.elimination)
+        self.eigenvalues = np.maximum(eigenvalues, 0.0)
+        self.feature_energy = self._energy_left(float(gram.diagonal()[:N].mean()))
+        self.rotated = self.vectors.T @ (moments[:N] - self.elimination.T @ self.tail_moments)
+        self._energy = equations.energy / W
+        self._tail_energy = np.sum(self.tail_moments * (self.tail_inverse @ self.tail_moments), axis=0)
+
+    def mean_square_residual(self, alphas: Array) -> Array:
+        """Return the mean square of the data minus what is explained, not below the rounding of the data."""
+        explained = (2 - self.eigenvalues / self._shifted(alphas)) / self._shifted(alphas) @ self.rotated**2
+        return np.asarray(np.maximum(self._energy - self._tail_energy - explained, 16 * EPS * self._energy))
+
+
+def _pseudo_inverse(matrix: Array) -> tuple[Array, int]:
+    """Return the pseudo-inverse and the rank of a small positive semidefinite matrix."""
+    if not len(matrix):
+        return matrix, 0
+    eigenvalues, vectors = np.linalg.eigh(matrix)
+    kept = eigenvalues > eigenvalues[-1] * len(matrix) * EPS
+    return (vectors[:, kept] / eigenvalues[kept]) @ vectors[:, kept].T, int(kept.sum())

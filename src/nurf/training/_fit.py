@@ -1,0 +1,106 @@
+"""What a fit returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nurf._types import Array
+from nurf.networks import ShallowNetwork
+from nurf.solvers import VALUES_ONLY, Loss
+from nurf.training._settings import Setting
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of a fit: the network after some of its neurons were added.
+
+    Attributes
+    ----------
+    n_neurons : int
+        Neurons after the stage.
+    error : float
+        The estimated root mean square error.
+    alpha : float
+        The chosen regularisation.
+    seconds : float
+        Time that the stage took.
+    setting : Setting or None
+        How the neurons of the stage were sampled, and how much derivatives counted.
+    fallback : str or None
+        Why the neurons of the stage were not sampled as the setting says, if they were not.
+    """
+
+    n_neurons: int
+    error: float
+    alpha: float
+    seconds: float
+    setting: Setting | None = None
+    fallback: str | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One evaluation of an arm of a race.
+
+    Attributes
+    ----------
+    label : str
+        What the arm is.
+    size : int
+        Number of neurons.
+    error : float
+        The estimated root mean square error.
+    seconds : float
+        Time that the evaluation took.
+    lane : str
+        The group of arms that it belongs to.
+    loss : Loss
+        How much derivatives counted.
+    """
+
+    label: str
+    size: int
+    error: float
+    seconds: float
+    lane: str
+    loss: Loss = VALUES_ONLY
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted network and how its regularisation was chosen.
+
+    Attributes
+    ----------
+    network : ShallowNetwork
+    alpha : float
+        The chosen regularisation, in units of the mean energy of a feature.
+    error : float
+        The estimated root mean square error.
+    alphas, errors : arrays of shape (A,)
+        The path that was tried, and the estimated error for each of its members.
+    history : tuple of Stage
+        The stages of the fit.
+    loss : Loss
+        How much derivatives counted.
+    ridge_alpha : float
+        The chosen regularisation, in the units of ``Ridge``.
+    precise : bool
+        Whether alpha is so small that it took ``PreciseRidge``.
+    stage : Stage or None
+        The stage that gave the network its last neurons. It is not the last one if that did not help.
+    trials : tuple of Trial
+        What was tried before, if there was a choice.
+    """
+
+    network: ShallowNetwork
+    alpha: float
+    error: float
+    alphas: Array
+    errors: Array
+    history: tuple[Stage, ...] = ()
+    loss: Loss = VALUES_ONLY
+    ridge_alpha: float = 0.0
+    precise: bool = False
+    stage: Stage | None = None
+    trials: tuple[Trial, ...] = ()

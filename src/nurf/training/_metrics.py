@@ -1,0 +1,118 @@
+"""Metrics: linear maps of the inputs, learned from gradients, in which hyperplanes are sampled."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from nurf._types import Array
+from nurf.jets import Jet
+from nurf.networks import Hyperplanes
+
+FLOOR = 1e-4  # of the eigenvalues of the gradients' covariance, relative to the largest
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMap:
+    """The change of inputs ``x -> M x``.
+
+    Parameters
+    ----------
+    matrix : array of shape (d, d)
+        ``M``, invertible.
+    """
+
+    matrix: Array
+
+    def __call__(self, jet: Jet) -> Jet:
+        """Return the jet as a function of ``M x``; unknown derivatives are zero."""
+        inverse = np.linalg.inv(self.matrix)
+        gradients = hessians = None
+        if jet.gradients is not None:
+            gradients = (jet.derivative_rows(1) @ inverse).reshape(jet.gradients.shape)
+        if jet.hessians is not None:
+            hessians = inverse.T @ np.nan_to_num(jet.hessians) @ inverse
+        return Jet(jet.X @ self.matrix.T, jet.y, gradients, hessians, jet.sample_weight, jet.derivative_weight)
+
+    def back(self, hyperplanes: Hyperplanes) -> tuple[Hyperplanes, Array]:
+        """Return the hyperplanes in ``x``, and by how much distances to them shrink there, of shape (N,).
+
+        ``a.(M x) + b = |M^T a| (a'.x + b')``: a neuron of width ``w`` becomes one of width ``w / |M^T a|``.
+        """
+        normals = hyperplanes.normals @ self.matrix
+        lengths = np.linalg.norm(normals, axis=1)
+        return Hyperplanes(normals / lengths[:, None], hyperplanes.offsets / lengths), 1 / lengths
+
+
+class Metric(ABC):
+    """The recipe of a linear map: ``prepare`` makes it from data."""
+
+    name: ClassVar[str]
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The kinds of derivatives that it takes."""
+        return frozenset({"gradients"})
+
+    @abstractmethod
+    def prepare(self, jet: Jet) -> LinearMap | None:
+        """Return the map, or None for the identity."""
+
+
+@dataclass(frozen=True)
+class Isotropic(Metric):
+    """The inputs as they are."""
+
+    name = "isotropic"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """None."""
+        return frozenset()
+
+    def prepare(self, jet: Jet) -> None:
+        """Return None."""
+        return
+
+
+@dataclass(frozen=True)
+class Diagonal(Metric):
+    """A scale for each input: the root mean square of its partial derivative (automatic relevance determination)."""
+
+    name = "diagonal"
+
+    def prepare(self, jet: Jet) -> LinearMap | None:
+        """Return the map ``diag(C)^(1/2)`` with ``C = sum_k w_k g_k g_k^T``."""
+        return _map(jet, np.diag(np.diag(_covariance(jet))))
+
+
+@dataclass(frozen=True)
+class Full(Metric):
+    """All directions scaled by the root mean square of the derivative along them."""
+
+    name = "full"
+
+    def prepare(self, jet: Jet) -> LinearMap | None:
+        """Return the map ``C^(1/2)`` with ``C = sum_k w_k g_k g_k^T``."""
+        return _map(jet, _covariance(jet))
+
+
+def _covariance(jet: Jet) -> Array:
+    rows = jet.derivative_rows(1) * np.sqrt(jet.weights(1))[:, None, None]
+    rows = rows.reshape(-1, jet.n_features)
+    largest = np.abs(rows).max(initial=0.0)
+    rows = rows / (largest or 1.0)
+    return np.asarray(rows.T @ rows)
+
+
+def _map(jet: Jet, covariance: Array) -> LinearMap | None:
+    """Return the square root of the covariance, scaled so that the points fill the unit ball as before."""
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    if eigenvalues[-1] <= 0:
+        return None
+    matrix = (vectors * np.sqrt(np.maximum(eigenvalues / eigenvalues[-1], 0.0) + FLOOR)) @ vectors.T
+    before, after = (np.sqrt((X**2).sum(axis=1).max()) for X in (jet.X, jet.X @ matrix.T))
+    return LinearMap(matrix * (before / after)) if before > 0 and after > 0 else None

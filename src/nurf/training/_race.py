@@ -1,0 +1,182 @@
+"""The race: successive halving over anything that can be grown to a size and estimates its error."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from nurf.solvers import Loss
+from nurf.training._fit import Trial
+
+
+class Arm(Protocol):
+    """A candidate of a race. The race knows nothing else of it."""
+
+    @property
+    def key(self) -> Hashable:
+        """What makes it different from other arms."""
+        ...
+
+    @property
+    def lane(self) -> str:
+        """The group that it belongs to. The best of each group gets a second chance."""
+        ...
+
+    @property
+    def regularity(self) -> tuple[float, ...]:
+        """A measure by which near-equals are decided: the larger, the better."""
+        ...
+
+    @property
+    def error(self) -> float:
+        """The estimated error, on the same terms for all arms."""
+        ...
+
+    @property
+    def loss(self) -> Loss:
+        """How much derivatives count."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """Time that the last growth took."""
+        ...
+
+    def grown(self, size: int) -> Self:
+        """Return the arm at a size, with its error."""
+        ...
+
+    def variants(self) -> Iterable[Self]:
+        """Return arms of the same size that differ in one thing, not grown yet."""
+        ...
+
+    def refits(self) -> Iterable[Self]:
+        """Return those of the variants that cost little, not grown yet."""
+        ...
+
+    def branches(self) -> Iterable[Self]:
+        """Return ways to go on to a larger size, not grown yet; the first changes nothing."""
+        ...
+
+
+A = TypeVar("A", bound=Arm)
+
+
+@dataclass(frozen=True)
+class Rung:
+    """The arms that are raced at one size.
+
+    Parameters
+    ----------
+    branch : bool
+        Whether arms go on to this size in all their ways, or in the first only.
+    breadths : tuple of int
+        In each round, the variants of so many of the best arms of each lane are tried.
+    refits : int
+        The cheap variants of so many of the best arms are tried at the end, once and again for a new best one.
+    keep : int
+        At most so many arms go on to the next size, ...
+    factor : float
+        ... those whose error is within this factor of the smallest.
+    rival : float
+        Another lane takes part in further rounds and sizes if its best error is within this factor of the smallest.
+    """
+
+    branch: bool = False
+    breadths: tuple[int, ...] = ()
+    refits: int = 0
+    keep: int = 1
+    factor: float = 1.0
+    rival: float = 1.0
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[A]):
+    """The winner of a race, and all arms that were tried on the way."""
+
+    best: A
+    trials: tuple[Trial, ...]
+
+
+def race(
+    arms: Sequence[A], sizes: Sequence[int], rungs: Sequence[Rung], *, improvement: float, margin: float
+) -> Outcome[A]:
+    """Return the arm of the smallest estimated error, by successive halving.
+
+    At each size all arms are grown to it, the variants of the best ones are tried too, and the best of all go on.
+
+    Parameters
+    ----------
+    arms : sequence of Arm
+    sizes : increasing sequence of int
+    rungs : sequence of Rung
+        One for each size.
+    improvement : float
+        The race ends if a size does not lower the smallest error by this share.
+    margin : float
+        Errors that differ by a smaller share are equal; the most regular arm of equal ones wins.
+    """
+    trials: list[Trial] = []
+    best: A | None = None
+    going: Sequence[A] = arms
+    for size, rung in zip(sizes, rungs, strict=True):
+        pool: dict[Hashable, A] = {}
+        if best is not None:
+            going = [branch for arm in going for branch in list(arm.branches())[: None if rung.branch else 1]]
+        _grow(going, size, pool, trials)
+        for breadth in rung.breadths:
+            leaders = [arm for lane in _lanes(pool.values(), rung.rival) for arm in lane[:breadth]]
+            _grow([variant for arm in leaders for variant in arm.variants()], size, pool, trials)
+        for _ in range(2):
+            leaders = sorted(pool.values(), key=lambda arm: arm.error)[: rung.refits]
+            _grow([variant for arm in leaders for variant in arm.refits()], size, pool, trials)
+        winner = most_regular(list(pool.values()), margin)
+        improved = best is None or winner.error < (1 - improvement) * best.error
+        best = winner if best is None or winner.error < best.error else best
+        if not improved:
+            break
+        going = _survivors(pool.values(), rung)
+    assert best is not None
+    return Outcome(best, tuple(trials))
+
+
+def most_regular(arms: Sequence[A], margin: float) -> A:
+    """Return the most regular of the arms whose errors are within ``margin`` of the smallest."""
+    smallest = min(arm.error for arm in arms)
+    near = [arm for arm in arms if arm.error <= (1 + margin) * smallest]
+    return max(near, key=lambda arm: arm.regularity)
+
+
+def _grow(arms: Iterable[A], size: int, pool: dict[Hashable, A], trials: list[Trial]) -> None:
+    """Grow the arms that are not in the pool yet, and put them there."""
+    for arm in arms:
+        grown = arm.grown(size) if arm.key not in pool else None
+        if grown is not None:
+            pool[arm.key] = grown
+            trials.append(Trial(str(grown), size, grown.error, grown.seconds, grown.lane, grown.loss))
+
+
+def _lanes(arms: Iterable[A], rival: float) -> list[list[A]]:
+    """Return the arms of each lane whose best error is within a factor of the smallest, best first."""
+    lanes: dict[str, list[A]] = {}
+    for arm in sorted(arms, key=lambda arm: arm.error):
+        lanes.setdefault(arm.lane, []).append(arm)
+    smallest = min(lane[0].error for lane in lanes.values())
+    return [lane for lane in lanes.values() if lane[0].error <= rival * smallest]
+
+
+def _survivors(arms: Iterable[A], rung: Rung) -> list[A]:
+    """Return the arms that go on."""
+    order = sorted(arms, key=lambda arm: arm.error)
+    smallest = order[0].error
+    going = [arm for arm in order if arm.error <= rung.factor * smallest][: rung.keep]
+    lanes = {arm.lane for arm in going}
+    return going + [lane[0] for lane in _lanes(order, rung.rival) if lane[0].lane not in lanes]
+
+
+def finite(error: float) -> float:
+    """Return the error, or infinity if it is not a number: such an arm loses."""
+    return error if np.isfinite(error) else float("inf")

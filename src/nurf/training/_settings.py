@@ -1,0 +1,132 @@
+"""How the neurons of a stage are sampled: a density, a width, a metric, a source, and the loss of the fit after it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from nurf.activations import Activation
+from nurf.densities import Density
+from nurf.jets import DERIVATIVE_KINDS, Jet
+from nurf.networks import ShallowNetwork
+from nurf.solvers import VALUES_ONLY, Loss
+from nurf.training._metrics import Isotropic, Metric
+
+
+class Source(ABC):
+    """What a stage samples its neurons from."""
+
+    name: ClassVar[str]
+    keeps_neurons: ClassVar[bool] = True  # whether the neurons of the stage before stay
+    derived: ClassVar[bool] = True  # whether derivatives come from a network
+
+    @abstractmethod
+    def jet(self, data: Jet, network: ShallowNetwork | None, needs: frozenset[str]) -> tuple[Jet, str | None]:
+        """Return the jet to sample from, and why it is not the one that is meant, if it is not.
+
+        Parameters
+        ----------
+        data : Jet
+        network : ShallowNetwork or None
+            The network of the stage before, if there is one.
+        needs : frozenset of str
+            The kinds of derivatives that are needed.
+        """
+
+
+@dataclass(frozen=True)
+class FromData(Source):
+    """Sample from the derivatives of the data."""
+
+    name = "data"
+    derived = False
+
+    def jet(self, data: Jet, network: ShallowNetwork | None, needs: frozenset[str]) -> tuple[Jet, str | None]:
+        """Return the data."""
+        return data, None
+
+
+@dataclass(frozen=True)
+class FromResidual(Source):
+    """Sample from the derivatives of ``f - network``, with the network of the stage before (paper, section 4.5).
+
+    A residual that varies more than ``f`` itself (its derivatives have a larger mean square) shows that the network's
+    derivatives are unstable: ``alpha`` or the width is too small. Then the stage samples from the data.
+    """
+
+    name = "residual"
+
+    def jet(self, data: Jet, network: ShallowNetwork | None, needs: frozenset[str]) -> tuple[Jet, str | None]:
+        """Return the residual, or the data if the residual is zero or varies more than these."""
+        if network is None:
+            return data, None
+        residual = data - network.jet(data.X, needs)
+        for order, kind in DERIVATIVE_KINDS.items():
+            if kind in needs:
+                before, after = _energy(data, order), _energy(residual, order)
+                if after == 0:
+                    return data, f"the {kind} of the residual are zero"
+                if after > before:
+                    ratio = np.sqrt(after / before) if before > 0 else np.inf
+                    return data, f"the {kind} of the residual are {ratio:.3g} times those of the data"
+        return residual, None
+
+
+@dataclass(frozen=True)
+class FromNetwork(Source):
+    """Sample all neurons anew, from the data with unknown derivatives estimated by the network of the stage before."""
+
+    name = "network"
+    keeps_neurons = False
+
+    def jet(self, data: Jet, network: ShallowNetwork | None, needs: frozenset[str]) -> tuple[Jet, str | None]:
+        """Return the data, with derivatives of the network for those that are not known."""
+        return (data if network is None else data.filled(network.jet(data.X, needs))), None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the neurons of a stage are sampled, and how much derivatives count in the fit after it.
+
+    Parameters
+    ----------
+    density : Density
+        The density of the hyperplanes.
+    activation : Activation
+        The activation, with its width.
+    loss : Loss
+    source : Source
+        What the density is built from.
+    metric : Metric
+        The inner product in which normals and widths are measured.
+    width_ratio : float, default 1
+        Widths of single neurons vary by this factor around that of the activation.
+    """
+
+    density: Density
+    activation: Activation
+    loss: Loss = VALUES_ONLY
+    source: Source = field(default_factory=FromData)
+    metric: Metric = field(default_factory=Isotropic)
+    width_ratio: float = 1.0
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The kinds of derivatives without which nothing can be sampled."""
+        return self.density.needs | self.metric.needs
+
+    def __str__(self) -> str:
+        parts = [type(self.density).__name__.lower(), f"width {self.activation.typical_width:.3g}"]
+        parts += [f"times 1/{self.width_ratio:g} to {self.width_ratio:g}"] if self.width_ratio > 1 else []
+        parts += [f"{self.metric.name} metric"] if self.metric.needs else []
+        parts += [f"from the {self.source.name}"]
+        parts += [f"{kind} {getattr(self.loss, kind):g}" for kind in self.loss.kinds]
+        return ", ".join(parts)
+
+
+def _energy(jet: Jet, order: int) -> float:
+    """Return the weighted sum of the squared derivatives."""
+    return float(jet.weights(0) @ np.sum(jet.derivative_rows(order) ** 2, axis=(1, 2)))

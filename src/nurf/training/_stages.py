@@ -1,0 +1,273 @@
+"""Fits in stages: sample neurons, find all outer weights, and go on from there (paper, section 4.5)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count, takewhile
+
+import numpy as np
+
+from nurf._types import Array, Index
+from nurf.activations import Activation
+from nurf.densities import Density, Uniform
+from nurf.jets import DERIVATIVE_KINDS, Jet
+from nurf.networks import Domain, Features
+from nurf.solvers import VALUES_ONLY, Loss, Rule
+from nurf.solvers.ridge import LeastSquares
+from nurf.training._fit import Fit, Stage
+from nurf.training._outer import MAX_PRECISE_OPERATIONS, fit_least_squares
+from nurf.training._settings import FromData, FromResidual, Setting
+
+SMALL = 100  # neurons up to which a stage that does not help is no reason to stop
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is fitted, and what all stages share.
+
+    Parameters
+    ----------
+    jet : Jet
+        The data, scaled into the domain.
+    degree : int or None
+        Degree of the polynomial tail; None for one less than the order of the activation, -1 for no tail.
+    alphas, rule
+        See ``fit_outer``.
+    domain : Domain or None
+        The set that the hyperplanes of a uniform density must meet; by default the unit ball.
+    max_rows : int or None
+        Hyperplanes are sampled from at most so many rows.
+    max_precise_operations : float
+        See ``fit_least_squares``.
+    """
+
+    jet: Jet
+    degree: int | None = None
+    alphas: Array | None = None
+    rule: Rule | None = None
+    domain: Domain | None = None
+    max_rows: int | None = None
+    max_precise_operations: float = MAX_PRECISE_OPERATIONS
+    sampled: Jet = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sampled", self.jet[_rows_to_sample(self.jet, self.max_rows)])
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A network at the end of a stage, and what the next stage needs of it."""
+
+    problem: LeastSquares
+    fit: Fit
+    setting: Setting
+    fallback: str | None
+
+    def with_loss(self, task: Task, loss: Loss) -> State:
+        """Return the same neurons, fitted with another loss."""
+        return replace(self, fit=_solve(task, self.problem, loss), setting=replace(self.setting, loss=loss))
+
+    def stage(self, seconds: float) -> Stage:
+        """Return what the stage was."""
+        fit = self.fit
+        size = fit.network.features.n_neurons
+        return Stage(size, fit.error, fit.alpha, seconds, self.setting, self.fallback)
+
+
+def grow(task: Task, state: State | None, setting: Setting, size: int, rng: np.random.Generator) -> State:
+    """Return the network after one more stage: sample neurons up to ``size``, then find all outer weights."""
+    kept = state.problem if state is not None and setting.source.keeps_neurons else None
+    n_new = size - (0 if kept is None else kept.features.n_neurons)
+    network = None if state is None else state.fit.network
+    source, fallback = setting.source.jet(task.sampled, network, setting.needs)
+    fresh, empty = sample_features(source, setting, n_new, rng, degree=task.degree, domain=task.domain)
+    features = fresh if kept is None else kept.features + fresh
+    problem = LeastSquares(features, task.jet, kept)
+    return State(problem, _solve(task, problem, setting.loss), setting, fallback or empty)
+
+
+def sample_features(
+    jet: Jet,
+    setting: Setting,
+    n: int,
+    rng: np.random.Generator,
+    *,
+    degree: int | None = None,
+    domain: Domain | None = None,
+) -> tuple[Features, str | None]:
+    """Return ``n`` neurons, sampled as the setting says, and why they were sampled uniformly, if they were.
+
+    This is the one place in which neurons are sampled. If the derivatives of a residual or of a network are all zero,
+    they show no direction, and hyperplanes are sampled uniformly.
+    """
+    density, activation, fallback = setting.density, setting.activation, None
+    degree = default_degree(activation) if degree is None else degree
+    metric = setting.metric.prepare(jet) if setting.metric.needs <= jet.known else None
+    for order, kind in DERIVATIVE_KINDS.items():
+        if setting.source.derived and kind in density.needs and not np.any(jet.derivative_rows(order)):
+            density, fallback = Uniform(), f"the {kind} of the {setting.source.name} are zero"
+    source = jet if metric is None else metric(jet)
+    planes = density.at_width(activation.typical_width).prepare(source, domain).sample(n, rng)
+    activation = activation.multiscale(n, setting.width_ratio, rng)
+    if metric is not None:
+        planes, factors = metric.back(planes)
+        activation = activation.rescaled(factors)
+    return Features(planes, activation, degree), fallback
+
+
+def default_degree(activation: Activation) -> int:
+    """Return the degree of the polynomial tail that goes with an activation: one less than its order."""
+    return activation.order - 1
+
+
+def fit_random(
+    jet: Jet,
+    density: Density,
+    activation: Activation,
+    n_neurons: int,
+    rng: np.random.Generator,
+    *,
+    degree: int | None = None,
+    alphas: Array | None = None,
+    rule: Rule | None = None,
+    loss: Loss = VALUES_ONLY,
+    domain: Domain | None = None,
+) -> Fit:
+    """Return a network with inner weights sampled from ``density`` and outer weights from ridge regression.
+
+    Parameters
+    ----------
+    jet : Jet
+        The data, scaled into the domain.
+    density : Density
+        The density of the hyperplanes.
+    activation : Activation
+    n_neurons : int
+    rng : numpy.random.Generator
+    degree : int, optional
+        Degree of the polynomial tail; by default one less than the order of the activation. -1 for no tail.
+    alphas, rule, loss
+        See ``fit_outer``.
+    domain : Domain, default Ball(1)
+        The set that the hyperplanes of a uniform density must meet.
+    """
+    return fit_adaptive(
+        jet, density, activation, [n_neurons], rng, degree=degree, alphas=alphas, rule=rule, loss=loss, domain=domain
+    )
+
+
+def fit_adaptive(
+    jet: Jet,
+    density: Density,
+    activation: Activation,
+    counts: Sequence[int],
+    rng: np.random.Generator,
+    *,
+    degree: int | None = None,
+    alphas: Array | None = None,
+    rule: Rule | None = None,
+    loss: Loss = VALUES_ONLY,
+    domain: Domain | None = None,
+    patience: int = 2,
+    improvement: float = 0.01,
+) -> Fit:
+    """Return a network whose neurons are sampled in stages, each from the density of the residual of the one before.
+
+    The first stage samples from ``density`` of the data, each later one from that of the residual ``f - network``
+    (``FromResidual``). All outer weights are found anew in each stage.
+
+    Parameters
+    ----------
+    jet, density, activation, rng, degree, alphas, rule, loss, domain
+        As for ``fit_random``.
+    counts : increasing sequence of int
+        The number of neurons after each stage; see ``stage_counts``.
+    patience : int, default 2
+        Stop after this many stages in a row that did not improve the error. Stages up to 100 neurons do not count.
+    improvement : float, default 0.01
+        Share by which a stage must lower the error to count.
+
+    Returns
+    -------
+    Fit
+        The stage of the smallest error, with the history of all stages.
+    """
+    counts = _checked(counts)
+    source = FromResidual() if len(counts) > 1 else FromData()
+    setting = Setting(density, activation, loss, source)
+    if len(counts) > 1:
+        require_derivatives(activation, density.needs)
+    task = Task(jet, degree, alphas, rule, domain)
+    state: State | None = None
+    best: Fit | None = None
+    history: list[Stage] = []
+    idle = 0
+    for size in counts:
+        start = time.perf_counter()
+        state = grow(task, state, setting, size, rng)
+        history.append(state.stage(time.perf_counter() - start))
+        fit = replace(state.fit, stage=history[-1])
+        improved = best is None or fit.error < (1 - improvement) * best.error
+        idle = 0 if improved or size <= SMALL else idle + 1
+        best = fit if best is None or fit.error < best.error else best
+        if idle == patience:
+            break
+    assert best is not None
+    return replace(best, history=tuple(history))
+
+
+def require_derivatives(activation: Activation, kinds: frozenset[str]) -> None:
+    """Raise an error unless networks of the activation have derivatives of these kinds, as residuals must have."""
+    for order, kind in DERIVATIVE_KINDS.items():
+        if kind in kinds:
+            activation.require(order)
+
+
+def stage_counts(n_neurons: int, growth: float, n_initial: int | None = None) -> list[int]:
+    """Return ``ceil(growth^i n_initial)`` for i = 0, 1, ... below ``n_neurons``, and ``n_neurons`` at the end.
+
+    By default there are four stages, the first with ``n_neurons / growth^3``.
+
+    >>> stage_counts(1000, growth=2.0)
+    [125, 250, 500, 1000]
+    """
+    if not (np.isfinite(growth) and growth > 1):
+        raise ValueError(f"`growth` must be a number > 1, got {growth!r}")
+    first = int(np.ceil(n_neurons / growth**3)) if n_initial is None else n_initial
+    sizes = (int(np.ceil(first * growth**i)) for i in count())
+    return [*dict.fromkeys(takewhile(lambda size: size < n_neurons, sizes)), n_neurons]
+
+
+def spaced(index: Index, n: int) -> Index:
+    """Return ``n`` members of ``index`` at equal steps, or all if there are not more.
+
+    >>> spaced(np.arange(10), 4)
+    array([0, 3, 6, 9])
+    """
+    return np.asarray(index[np.linspace(0, len(index) - 1, min(n, len(index))).round().astype(int)])
+
+
+def _solve(task: Task, problem: LeastSquares, loss: Loss) -> Fit:
+    return fit_least_squares(
+        problem, loss, alphas=task.alphas, rule=task.rule, max_precise_operations=task.max_precise_operations
+    )
+
+
+def _rows_to_sample(jet: Jet, n: int | None) -> Index:
+    """Return at most ``n`` rows to sample from, of those whose derivatives are known if there are any."""
+    if n is None or len(jet) <= n:
+        return np.arange(len(jet))
+    known = np.zeros(len(jet), bool)
+    for order in DERIVATIVE_KINDS:
+        if jet.derivatives(order) is not None:
+            known |= jet.derivative_rows(order).any(axis=(1, 2))
+    return spaced(np.flatnonzero(known if known.any() else np.ones(len(jet), bool)), n)
+
+
+def _checked(counts: Sequence[int]) -> list[int]:
+    counts = [int(size) for size in counts]
+    if not counts or counts[0] < 1 or np.any(np.diff(counts) <= 0):
+        raise ValueError(f"`counts` must be increasing whole numbers >= 1, got {counts}")
+    return counts
