@@ -7,6 +7,8 @@ from scipy.special import expit
 
 from nurf.activations import Sigmoid
 from nurf.networks import Features, Hyperplanes
+from nurf.solvers import VALUES_ONLY
+from nurf.solvers.ridge import LeastSquares
 
 WIDTH = 0.4
 
@@ -96,3 +98,8 @@ def normal_matrix(samples, n_neurons, penalty, total):
     """``Z^T W Z`` and the penalty, in the units of the sum of squares."""
     Z, _ = stacked(samples)
     return Z.T @ Z + penalty * n_neurons * total * np.diag(np.arange(Z.shape[1]) < n_neurons)
+
+
+def factor(features, jet, loss=VALUES_ONLY):
+    """Return the factorised ridge problem, in the form that the library selects."""
+    return LeastSquares(features, jet).ridge(loss)

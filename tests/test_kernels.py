@@ -11,13 +11,13 @@ from scipy.special import expit, gamma, ndtr, zeta
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 
+from dense import factor
 from nurf import problems
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, SmoothActivation, Softplus
 from nurf.densities import Nonlocal, Uniform
 from nurf.jets import Jet
 from nurf.kernels import FiniteRankKernel, UniformKernel, rkhs_norm
 from nurf.networks import Ball, Features, Hyperplanes, ShallowNetwork
-from nurf.solvers.ridge import factor
 from nurf.training import fit_random
 
 R = 1.3

@@ -10,13 +10,13 @@ from dense import functionals, make_features, normal_matrix, ridge, sample, tota
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
 from nurf.solvers import Loss
-from nurf.solvers.ridge import DualRidge, NormalEquations, Posterior, PreciseRidge, PrimalRidge
+from nurf.solvers.ridge import DualRidge, Posterior, PreciseRidge, PrimalRidge
 from nurf.solvers.ridge._posterior import MOST_SAMPLES
 from nurf.training import fit_outer
 
 D, N_SAMPLES, ALPHA = 2, 14, 1e-3
 FORMS = {
-    "primal": lambda features, jet, loss: PrimalRidge(NormalEquations.from_data(features, jet, loss), loss),
+    "primal": PrimalRidge,
     "dual": DualRidge,
     "precise": PreciseRidge,
 }

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from dense import WIDTH, functionals, make_features, normal_matrix, ridge, sample, stacked, total_weight
+from dense import WIDTH, factor, functionals, make_features, normal_matrix, ridge, sample, stacked, total_weight
 from nurf.activations import ReLU, Softplus
 from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
 from nurf.solvers._rows import row_count, rows_per_sample, sample_rows, slope_rows
-from nurf.solvers.ridge import DualRidge, NormalEquations, PreciseRidge, PrimalRidge, factor
+from nurf.solvers.ridge import DualRidge, NormalEquations, PreciseRidge, PrimalRidge
 from nurf.solvers.ridge._selection import representative_samples
 
 D, N_SAMPLES = 3, 11
@@ -90,7 +90,7 @@ def idle(outputs=()):
 JETS = [plain, masked, few_masks, never_the_first, weighted, framed, apart, idle]
 LOSSES = {"gradients": GRADIENTS, "hessians": HESSIANS, "both": BOTH}
 FORMS = {
-    "primal": lambda features, jet, loss: PrimalRidge(NormalEquations.from_data(features, jet, loss), loss),
+    "primal": PrimalRidge,
     "dual": DualRidge,
     "precise": PreciseRidge,
 }
@@ -160,7 +160,7 @@ class TestEquations:
         features, jet = make_features(7, D), plain()
         tripled = 3.0 * NormalEquations.from_data(features, jet, BOTH)
         heavy = NormalEquations.from_data(features, replace(jet, sample_weight=np.full(N_SAMPLES, 3.0)), BOTH)
-        for name in ("gram", "moments", "energy", "total_weight", "n_rows", "n_neurons"):
+        for name in ("gram", "moments", "energy", "total_weight", "n_neurons"):
             assert_allclose(getattr(tripled, name), getattr(heavy, name), rtol=1e-12, err_msg=name)
 
     @jets
@@ -172,7 +172,7 @@ class TestEquations:
         for n in (5, 12):
             grown = grown.grown(whole[:n], jet, order)
         expected = NormalEquations.from_rows(whole, jet, order)
-        for name in ("gram", "moments", "energy", "total_weight", "n_rows", "n_neurons"):
+        for name in ("gram", "moments", "energy", "total_weight", "n_neurons"):
             assert_allclose(getattr(grown, name), getattr(expected, name), atol=1e-11, err_msg=name)
 
     @pytest.mark.parametrize("make", [weighted, framed])
@@ -222,7 +222,7 @@ class TestRidge:
         features, jet = make_features(n_neurons, D, degree), make((2,))
         samples, total = all_samples(features, jet, loss), total_weight(jet)
         index, shares = np.array([0, 3, 8, 5]), np.array([1.0, 1.0, 1.0, 0.25])
-        left = form(features, jet, loss).left_out(features, jet, ALPHAS, index, shares)
+        left = form(features, jet, loss).left_out(ALPHAS, index, shares)
         design, targets = sample_rows(features, jet, loss)
         for i, (k, share) in enumerate(zip(index, shares, strict=True)):
             rest = [(np.sqrt(1 - share) * Z, np.sqrt(1 - share) * y) if j == k else (Z, y)
@@ -244,7 +244,7 @@ class TestRidge:
             inverse = np.linalg.inv(normal_matrix(samples, n_neurons, alpha, total))
             hat = Z @ inverse @ Z.T
             assert_allclose(fitted.degrees_of_freedom(np.array([alpha])), np.trace(hat), rtol=1e-6)
-            root = fitted.root(alpha)
+            root = fitted.covariance_factor(alpha)
             assert_allclose(root @ root.T, inverse, rtol=1e-6, atol=1e-6 * np.abs(inverse).max())
         squares = [np.sum((y - Z @ c) ** 2, axis=0) / total for c in fitted.solve(ALPHAS)]
         assert_allclose(fitted.mean_square_residual(ALPHAS), squares, rtol=1e-6)
@@ -258,7 +258,7 @@ class TestRidge:
             rng = np.random.default_rng(seed)
             jet = Jet(rng.choice([-1.0, 0.0, 0.5], (1, 1)), rng.normal(size=1), rng.normal(size=(1, 1)))
             fitted = form(features, jet, Loss(1.0))
-            left = fitted.left_out(features, jet, ALPHAS, np.array([0]), np.ones(1))
+            left = fitted.left_out(ALPHAS, np.array([0]), np.ones(1))
             assert np.all(np.isfinite(left))
             assert_allclose(features.design(jet.X) @ fitted.solve(ALPHAS)[0], jet.y[:, None], atol=1e-10)
 
@@ -290,7 +290,7 @@ class TestEquivalentData:
         for n_neurons in (5, 130):
             features = make_features(n_neurons, D, 1)
             fits = [factor(features, data, GRADIENTS) for data in (jet, along)]
-            errors = [LeaveOneOut().errors(f, features, jet, ALPHAS, f.solve(ALPHAS)) for f in fits]
+            errors = [LeaveOneOut().errors(f, ALPHAS, f.solve(ALPHAS)) for f in fits]
             assert_allclose(errors[1], errors[0], rtol=1e-8)
 
     def test_long_directions_say_no_more_than_short_ones(self):
@@ -347,7 +347,7 @@ class TestEquivalentData:
         found = []
         for data in (replace(jet, sample_weight=counts), repeated, jet, replace(jet, sample_weight=light)):
             fitted = factor(features, data, GRADIENTS)
-            found.append(rule.errors(fitted, features, data, ALPHAS, fitted.solve(ALPHAS)))
+            found.append(rule.errors(fitted, ALPHAS, fitted.solve(ALPHAS)))
         assert_allclose(found[0], found[1], rtol=1e-6)
         assert_allclose(found[2], found[3], rtol=1e-6)
 
@@ -364,7 +364,7 @@ class TestRules:
             solution = ridge(samples[:k] + samples[k + 1 :], n_neurons, ALPHAS[1], total)
             squares.append(np.sum((jet.y[k] - functionals(features, jet.X[k])[0] @ solution) ** 2))
         fitted = form(features, jet, GRADIENTS)
-        found = LeaveOneOut().errors(fitted, features, jet, ALPHAS, fitted.solve(ALPHAS))
+        found = LeaveOneOut().errors(fitted, ALPHAS, fitted.solve(ALPHAS))
         assert_allclose(found[1], np.sqrt(np.mean(squares)), rtol=1e-5)
 
     @jets
@@ -380,7 +380,7 @@ class TestRules:
         assert row_count(jet, GRADIENTS) == n
         expected = np.sqrt(np.sum(left**2) / total) / (1 - np.trace(Z @ inverse @ Z.T) / n)
         fitted = form(features, jet, GRADIENTS)
-        found = GeneralizedCrossValidation().errors(fitted, features, jet, ALPHAS, fitted.solve(ALPHAS))
+        found = GeneralizedCrossValidation().errors(fitted, ALPHAS, fitted.solve(ALPHAS))
         assert_allclose(found[1], expected, rtol=1e-7)
 
     def test_a_part_of_many_samples_stands_for_all(self):
@@ -393,7 +393,7 @@ class TestRules:
         features = make_features(40, 2)
         fitted = factor(features, jet)
         alphas = fitted.feature_energy * ALPHAS
-        found = [LeaveOneOut(n).errors(fitted, features, jet, alphas, fitted.solve(alphas)) for n in (10_000, 300)]
+        found = [LeaveOneOut(n).errors(fitted, alphas, fitted.solve(alphas)) for n in (10_000, 300)]
         assert_allclose(found[1], found[0], rtol=0.2)
 
 
@@ -499,7 +499,7 @@ class TestPrecise:
         features, jet = make_features(n_neurons, D, 1), weighted((2,))
         whole = PreciseRidge(features, jet, BOTH).solve(ALPHAS)
         monkeypatch.setattr(
-            "nurf.solvers.ridge._ridge.row_blocks", lambda n, *_: [slice(i, i + 2) for i in range(0, n, 2)]
+            "nurf.solvers.ridge._precise.row_blocks", lambda n, *_: [slice(i, i + 2) for i in range(0, n, 2)]
         )
         assert_allclose(PreciseRidge(features, jet, BOTH).solve(ALPHAS), whole, atol=1e-8)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from nurf._types import Array
@@ -11,9 +13,10 @@ from nurf.solvers import VALUES_ONLY, LeaveOneOut, Loss, Rule
 from nurf.solvers.ridge import LeastSquares, Ridge, largest_near_best
 from nurf.training._fit import Fit
 
-# 16 values from 1 to 1e-14, rounded so that every machine has the same
+# Rounded, so that every machine has the same numbers. The smallest are lost in the rounding of a Gram matrix.
 ALPHAS = np.array([float(f"{10 ** (-14 * i / 15):.6g}") for i in range(16)])
-PRECISE_ALPHAS = np.array([float(f"1e-{i}") for i in range(14, 25)])  # too small for the rounding of a Gram matrix
+PRECISE_ALPHAS = np.array([float(f"1e-{i}") for i in range(15, 25)])
+ALL_ALPHAS = np.concatenate([ALPHAS, PRECISE_ALPHAS])
 MAX_PRECISE_OPERATIONS = 1e11  # a few seconds
 
 
@@ -53,20 +56,37 @@ def fit_least_squares(
 ) -> Fit:
     """Return the same for a least-squares problem.
 
-    If the smallest alpha of the default path is the best, the fit is repeated in the precise form with smaller alphas,
-    unless that takes more than ``max_precise_operations``.
+    If the smallest alpha of the default path is the best, smaller ones are tried in the precise form, unless that takes
+    more than ``max_precise_operations``.
     """
     rule = LeaveOneOut() if rule is None else rule
     if alphas is not None:
-        return _fit_ridge(problem.ridge(loss), np.asarray(alphas, float), rule)
-    fit = _fit_ridge(problem.ridge(loss), ALPHAS, rule)
+        return _fit_path(problem, loss, np.asarray(alphas, float), rule)
+    fit = _fit_path(problem, loss, ALPHAS, rule)
     if fit.alpha > ALPHAS[-1] or problem.precise_cost(loss) > max_precise_operations:
         return fit
-    precise = _fit_ridge(problem.ridge(loss, precise=True), PRECISE_ALPHAS, rule, precise=True)
-    return precise if precise.error < fit.error else fit
+    return _better(fit, _fit_path(problem, loss, PRECISE_ALPHAS, rule))
 
 
-def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool = False) -> Fit:
+def _fit_path(problem: LeastSquares, loss: Loss, alphas: Array, rule: Rule) -> Fit:
+    """Return the best fit along a path; alphas that a Gram matrix cannot resolve take the precise form."""
+    precise = alphas < ALPHAS[-1] * (1 - 1e-6)
+    fits = [
+        _fit_ridge(problem.ridge(loss, precise=fine), alphas[precise == fine], rule, fine)
+        for fine in (False, True)
+        if np.any(precise == fine)
+    ]
+    return fits[0] if len(fits) == 1 else _better(*fits)
+
+
+def _better(first: Fit, second: Fit) -> Fit:
+    """Return the fit with the largest alpha whose error is near the best of both paths, with both paths."""
+    alphas, errors = (np.concatenate([getattr(fit, name) for fit in (first, second)]) for name in ("alphas", "errors"))
+    best = alphas[largest_near_best(alphas, errors)]
+    return replace(first if best in first.alphas else second, alphas=alphas, errors=errors)
+
+
+def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool) -> Fit:
     ridge_alphas = alphas * (ridge.feature_energy or 1.0)
     path = ridge.solve(ridge_alphas)
     errors = rule.errors(ridge, ridge_alphas, path)

@@ -12,12 +12,13 @@ import numpy as np
 
 from nurf.activations import Activation
 from nurf.densities import Density
-from nurf.jets import Jet
 from nurf.solvers import VALUES_ONLY, Loss
 from nurf.solvers._rows import rows_per_sample
+from nurf.solvers.ridge import HeldOut, largest_near_best
 from nurf.solvers.ridge._precise import precise_cost
 from nurf.training._fit import Fit, Stage
 from nurf.training._metrics import Isotropic, Metric
+from nurf.training._outer import ALL_ALPHAS
 from nurf.training._race import Rung, finite, race
 from nurf.training._settings import FromData, FromNetwork, Setting, Source
 from nurf.training._stages import State, Task, grow, require_derivatives, spaced, stage_counts
@@ -46,8 +47,8 @@ class Search:
         How many arms are raced at the first size, at those between, and at the last.
     margin : float, default 0.02
         Errors that differ by a smaller share are equal.
-    improvement : float, default 0.01
-        A size must lower the error by this share, or the race ends.
+    improvement : float, default -inf
+        A size must lower the error by this share, or the race ends. By default it goes on to the last size.
     few_samples : int, default 150
         Up to so many samples, errors are estimated by refits on folds. Leave-one-out is blind to the choice of the
         neurons, which is made with the sample that is left out; the fewer samples, the more that matters.
@@ -57,9 +58,9 @@ class Search:
         Arms of the first size are raced on so many samples for each neuron, if there are more.
     max_rows : int, default 20000
         Hyperplanes are sampled from at most so many rows, and arms are raced on a quarter of these.
-    max_precise_operations : float, default 5e8
-        Arms of a size may have very small alphas if that takes no more operations. The winner always may, within
-        ``Task.max_precise_operations``.
+    max_precise_operations : float, default 2e10
+        Arms beyond the first size may have very small alphas if that takes no more operations at the last size. The
+        winner may have them within ``Task.max_precise_operations``.
     """
 
     growth: float = 3.0
@@ -69,12 +70,12 @@ class Search:
     middle: Rung = MIDDLE
     last: Rung = LAST
     margin: float = 0.02
-    improvement: float = 0.01
+    improvement: float = -np.inf
     few_samples: int = 150
     n_folds: int = 5
     rows_per_neuron: int = 4
     max_rows: int = 20_000
-    max_precise_operations: float = 5e8
+    max_precise_operations: float = 2e10
 
     def sizes(self, n_neurons: int) -> list[int]:
         """Return the sizes of the race for a network of ``n_neurons``.
@@ -164,10 +165,10 @@ def _next_to(ladder: tuple[Item, ...], item: Item) -> tuple[Item, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows to train on, and rows to measure the error on; None if the fit estimates its own error."""
+    """What is fitted, and the share of its squared error in the estimate."""
 
     task: Task
-    held_out: Jet | None = None
+    share: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,16 +225,20 @@ class Lane:
 
     def _make(self, size: int) -> Iterator[Split]:
         jet, search, rule = self.task.jet, self.search, self.task.rule
-        precise = self._precise_cost(size) <= search.max_precise_operations
+        first = size == self.sizes[0] < self.sizes[-1]
+        precise = not first and self._precise_cost(self.sizes[-1]) <= search.max_precise_operations
         operations = self.task.max_precise_operations if precise else 0.0
         task = replace(self.task, rule=rule and rule.coarse(), max_precise_operations=operations)
         if self.refits:
+            total = float(np.sum(jet.weights(0), where=jet.has_value))
             order = self.rng(0, 10**6).permutation(len(jet))
             folds = min(len(jet), self.search.n_folds)
             for fold in range(folds):
                 held = np.zeros(len(jet), bool)
                 held[order[fold::folds]] = True
-                yield Split(replace(task, jet=jet[~held]), jet[held])
+                if np.sum(jet.weights(0)[held], where=jet.has_value[held]) > 0:
+                    share = float(np.sum(jet.weights(0)[held], where=jet.has_value[held])) / total
+                    yield Split(replace(task, jet=jet[~held], rule=HeldOut(jet[held])), share)
         else:
             limit = search.max_rows // 4 if len(jet) > search.max_rows else len(jet)
             rows = spaced(np.arange(len(jet)), min(limit, max(search.rows_per_neuron * size, search.few_samples)))
@@ -260,6 +265,7 @@ class SampledArm:
     before: SampledArm | None = None
     sibling: SampledArm | None = None
     size: int = 0
+    alpha: float | None = None
     error: float = np.inf
     seconds: float = 0.0
     _states: dict[tuple[Split, ...], tuple[State, ...]] = field(default_factory=dict)
@@ -298,8 +304,8 @@ class SampledArm:
         start = time.perf_counter()
         arm = replace(self, size=size)
         splits = self.contest.splits(size)
-        error = finite(_error(splits, arm.states(splits)))
-        return replace(arm, error=error, seconds=time.perf_counter() - start)
+        alpha, error = _pooled(splits, arm.states(splits))
+        return replace(arm, alpha=alpha, error=finite(error), seconds=time.perf_counter() - start)
 
     def variants(self) -> Iterator[SampledArm]:
         """Yield arms of the same size that differ in one thing: the last setting, or a further stage."""
@@ -334,20 +340,19 @@ class SampledArm:
         return SampledArm(self.contest, replace(setting, source=FromData()), size=size)
 
     def states(self, splits: tuple[Split, ...]) -> tuple[State, ...]:
-        """Return the networks on given data, from which the next stage can go on."""
+        """Return the neurons on given data, from which the next stage can go on."""
         if splits not in self._states:
-            before = [None] * len(splits) if self.before is None else self.before.states(splits)
             if self.sibling is not None and splits in self.sibling._states:
-                made = [
-                    state.with_loss(split.task, self.setting.loss)
-                    for split, state in zip(splits, self.sibling._states[splits], strict=True)
-                ]
+                states = self.sibling._states[splits]
             else:
-                made = [
+                before = [None] * len(splits) if self.before is None else self.before.states(splits)
+                states = tuple(
                     grow(split.task, state, self.setting, self.size, self.contest.rng(self.depth, number))
                     for number, (split, state) in enumerate(zip(splits, before, strict=True))
-                ]
-            self._states[splits] = tuple(made)
+                )
+            known = splits is self.contest.final and self.contest.refits and self.alpha is not None
+            alphas = np.array([self.alpha]) if known else None
+            self._states[splits] = tuple(state.with_loss(self.setting.loss, alphas) for state in states)
         return self._states[splits]
 
     def history(self, splits: tuple[Split, ...]) -> tuple[Stage, ...]:
@@ -356,17 +361,15 @@ class SampledArm:
         return (*earlier, self.states(splits)[0].stage(self.seconds))
 
 
-def _error(splits: Sequence[Split], states: Sequence[State]) -> float:
-    """Return the root mean square error, outputs added up: on the rows held out, or as the fit estimates it."""
-    total = weight = 0.0
-    for split, state in zip(splits, states, strict=True):
-        if split.held_out is None:
-            return state.fit.error
-        held = split.held_out.with_values()
-        errors = (state.fit.network.value(held.X) - held.y).reshape(len(held), -1)
-        total += float(held.weights(0) @ np.sum(errors**2, axis=1))
-        weight += float(held.weights(0).sum())
-    return float(np.sqrt(total / weight))
+def _pooled(splits: Sequence[Split], states: Sequence[State]) -> tuple[float, float]:
+    """Return the best alpha for all fits together, and the root mean square error with it."""
+    fits = [state.fit for state in states]
+    if len({len(fit.alphas) for fit in fits}) > 1:  # some went on to smaller alphas
+        fits = [state.with_loss(state.setting.loss, ALL_ALPHAS).fit for state in states]
+    shares = np.array([split.share for split in splits])
+    errors = np.sqrt(shares @ np.square([fit.errors for fit in fits]) / shares.sum())
+    best = largest_near_best(fits[0].alphas, errors)
+    return float(fits[0].alphas[best]), float(errors[best])
 
 
 def fit_searched(lanes: Sequence[Lane]) -> Fit:

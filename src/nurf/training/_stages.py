@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count, takewhile
 
 import numpy as np
@@ -58,16 +59,28 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A network at the end of a stage, and what the next stage needs of it."""
+    """The neurons at the end of a stage. They are fitted when that is needed: some sources do not ask for a network."""
 
+    task: Task
     problem: LeastSquares
-    fit: Fit
     setting: Setting
     fallback: str | None
 
-    def with_loss(self, task: Task, loss: Loss) -> State:
-        """Return the same neurons, fitted with another loss."""
-        return replace(self, fit=_solve(task, self.problem, loss), setting=replace(self.setting, loss=loss))
+    @cached_property
+    def fit(self) -> Fit:
+        """The fit of all outer weights."""
+        return fit_least_squares(
+            self.problem,
+            self.setting.loss,
+            alphas=self.task.alphas,
+            rule=self.task.rule,
+            max_precise_operations=self.task.max_precise_operations,
+        )
+
+    def with_loss(self, loss: Loss, alphas: Array | None = None) -> State:
+        """Return the same neurons, to be fitted with another loss, or with other alphas."""
+        task = self.task if alphas is None else replace(self.task, alphas=alphas)
+        return replace(self, task=task, setting=replace(self.setting, loss=loss))
 
     def stage(self, seconds: float) -> Stage:
         """Return what the stage was."""
@@ -77,15 +90,14 @@ class State:
 
 
 def grow(task: Task, state: State | None, setting: Setting, size: int, rng: np.random.Generator) -> State:
-    """Return the network after one more stage: sample neurons up to ``size``, then find all outer weights."""
+    """Return the neurons after one more stage: those of ``state``, if its source keeps them, and new ones."""
     kept = state.problem if state is not None and setting.source.keeps_neurons else None
     n_new = size - (0 if kept is None else kept.features.n_neurons)
-    network = None if state is None else state.fit.network
+    network = state.fit.network if state is not None and setting.source.derived else None
     source, fallback = setting.source.jet(task.sampled, network, setting.needs)
     fresh, empty = sample_features(source, setting, n_new, rng, degree=task.degree, domain=task.domain)
     features = fresh if kept is None else kept.features + fresh
-    problem = LeastSquares(features, task.jet, kept)
-    return State(problem, _solve(task, problem, setting.loss), setting, fallback or empty)
+    return State(task, LeastSquares(features, task.jet, kept), setting, fallback or empty)
 
 
 def sample_features(
@@ -247,12 +259,6 @@ def spaced(index: Index, n: int) -> Index:
     array([0, 3, 6, 9])
     """
     return np.asarray(index[np.linspace(0, len(index) - 1, min(n, len(index))).round().astype(int)])
-
-
-def _solve(task: Task, problem: LeastSquares, loss: Loss) -> Fit:
-    return fit_least_squares(
-        problem, loss, alphas=task.alphas, rule=task.rule, max_precise_operations=task.max_precise_operations
-    )
 
 
 def _rows_to_sample(jet: Jet, n: int | None) -> Index:

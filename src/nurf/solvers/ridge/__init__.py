@@ -9,6 +9,7 @@ from nurf.solvers.ridge._precise import PreciseRidge
 from nurf.solvers.ridge._primal import PrimalRidge
 from nurf.solvers.ridge._selection import (
     GeneralizedCrossValidation,
+    HeldOut,
     LeaveOneOut,
     Rule,
     Validation,
@@ -18,6 +19,7 @@ from nurf.solvers.ridge._selection import (
 __all__ = [
     "DualRidge",
     "GeneralizedCrossValidation",
+    "HeldOut",
     "LeastSquares",
     "LeaveOneOut",
     "NormalEquations",

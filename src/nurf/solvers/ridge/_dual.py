@@ -24,9 +24,8 @@ from nurf.solvers.ridge._base import (
 class DualRidge(Ridge):
     """Ridge regression by an eigendecomposition of ``Z Z^T`` (n x n), for more neurons than rows.
 
-    Eigenvalues that are zero up to rounding are set to zero, among them one for each column of the tail: the data along
-    their eigenvectors cannot be explained by the neurons, and a positive number in their place would say that it can be
-    once ``alpha N`` is as small.
+    The tail is eliminated by working in the orthogonal complement of its columns. A projection of the rows would leave
+    an eigenvalue of rounding size for each column instead, which counts once ``alpha N`` is as small.
     """
 
     def __init__(self, features: Features, jet: Jet, loss: Loss = VALUES_ONLY) -> None:
@@ -39,18 +38,17 @@ class DualRidge(Ridge):
         self._neurons, self._targets = design[:, :N], targets
         self._tail_basis, self._tail_solve = orthonormal(design[:, N:])
         self.tail_rank = self._tail_basis.shape[1]
-        self._reduced = self._without_tail(self._neurons)
-        eigenvalues, self._vectors = np.linalg.eigh(self._reduced @ self._reduced.T)
-        zero = eigenvalues <= EPS * max(len(design), N) * eigenvalues[-1]
-        zero[: self.tail_rank] = True
-        self.eigenvalues = np.where(zero, 0.0, eigenvalues)
+        complement = np.linalg.qr(self._tail_basis, mode="complete")[0][:, self.tail_rank :]
+        reduced = complement.T @ self._neurons
+        eigenvalues, vectors = np.linalg.eigh(reduced @ reduced.T)
+        self.eigenvalues, self._vectors = np.maximum(eigenvalues, 0.0), complement @ vectors
         self.feature_energy = self._energy_left(float(np.sum(self._neurons**2) / N))
-        self._projections = self._vectors.T @ self._without_tail(targets)
+        self._projections = self._vectors.T @ targets
 
     def solve(self, alphas: Array) -> Array:
         """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
-        path = stacked(np.where(self.eigenvalues > 0, 1 / self._shifted(alphas), 0.0)[..., None] * self._projections)
-        coef = unstacked(self._reduced.T @ (self._vectors @ path), len(alphas))
+        path = stacked(self._projections / self._shifted(alphas)[..., None])
+        coef = unstacked(self._neurons.T @ (self._vectors @ path), len(alphas))
         tail = self._tail_solve @ (self._targets - self._neurons @ coef)
         return np.concatenate([coef, tail], axis=1)
 
@@ -69,11 +67,8 @@ class DualRidge(Ridge):
 
     def covariance_factor(self, alpha: float) -> Array:
         """Return the factor of the covariance: along the rows from the eigenvectors, across them from alpha alone."""
-        kept = self.eigenvalues > 0
-        along = self._reduced.T @ (self._vectors[:, kept] / np.sqrt(self.eigenvalues[kept]))
+        kept = self.eigenvalues > EPS * self.eigenvalues[-1] * self.n_neurons
+        along = self._neurons.T @ (self._vectors[:, kept] / np.sqrt(self.eigenvalues[kept]))
         factor = inverse_factor(along, self.eigenvalues[kept], alpha * self.n_neurons)
         inverse = self._tail_solve @ self._tail_solve.T
         return np.asarray(with_tail(factor, self._tail_solve @ self._neurons, inverse) / np.sqrt(self.total_weight))
-
-    def _without_tail(self, columns: Array) -> Array:
-        return np.asarray(columns - self._tail_basis @ (self._tail_basis.T @ columns))

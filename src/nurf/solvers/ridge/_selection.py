@@ -56,6 +56,19 @@ def _squares(features: Features, jet: Jet, coefficients: Array) -> Array:
     return total
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOut(Rule):
+    """The error on rows that were held out of the fit."""
+
+    held_out: Jet
+    uses_other_rows = True
+
+    def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
+        """Return the root mean square over the values of these rows, outputs added up."""
+        rows = self.held_out.with_values()
+        return np.asarray(np.sqrt(_squares(ridge.features, rows, coefficients) / rows.weights(0).sum()))
+
+
 @dataclass(frozen=True)
 class GeneralizedCrossValidation(Rule):
     """``RSS / n / (1 - df / n)^2``, with ``df`` the trace of the map from data to predictions.
