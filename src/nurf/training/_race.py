@@ -57,8 +57,8 @@ class Arm(Protocol):
         """Return those of the variants that cost little, not grown yet."""
         ...
 
-    def branches(self) -> Iterable[Self]:
-        """Return ways to go on to a larger size, not grown yet; the first changes nothing."""
+    def branches(self, many: bool) -> Iterable[Self]:
+        """Return ways to go on to a larger size, not grown yet: many, or the most promising only."""
         ...
 
 
@@ -72,7 +72,7 @@ class Rung:
     Parameters
     ----------
     branch : bool
-        Whether arms go on to this size in all their ways, or in the first only.
+        Whether arms go on to this size in many ways, or in the most promising only.
     breadths : tuple of int
         In each round, the variants of so many of the best arms of each lane are tried.
     refits : int
@@ -125,7 +125,7 @@ def race(
     for size, rung in zip(sizes, rungs, strict=True):
         pool: dict[Hashable, A] = {}
         if best is not None:
-            going = [branch for arm in going for branch in list(arm.branches())[: None if rung.branch else 1]]
+            going = [branch for arm in going for branch in arm.branches(rung.branch)]
         _grow(going, size, pool, trials)
         for breadth in rung.breadths:
             leaders = [arm for lane in _lanes(pool.values(), rung.rival) for arm in lane[:breadth]]

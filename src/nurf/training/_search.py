@@ -317,20 +317,36 @@ class SampledArm:
             yield SampledArm(self.contest, setting, before=self)
 
     def refits(self) -> Iterator[SampledArm]:
-        """Yield arms with the same neurons and other weights of derivatives in the loss."""
+        """Yield arms with other weights of derivatives in the loss, or with derivatives estimated once more."""
         for loss in self.contest.space.losses_near(self.setting.loss):
             yield SampledArm(self.contest, replace(self.setting, loss=loss), self.before, self)
+        if not self.setting.source.keeps_neurons:
+            yield SampledArm(self.contest, self.setting, before=self)
 
-    def branches(self) -> Iterator[SampledArm]:
-        """Yield the arms that go on from this one: with the same setting, another source, or narrower neurons."""
+    def branches(self, many: bool) -> Iterator[SampledArm]:
+        """Yield the arms that go on from this one: with the same setting, another source, or narrower neurons.
+
+        If narrower neurons helped at the last size, they may help again.
+        """
         space = self.contest.space
         yield SampledArm(self.contest, self.setting, before=self)
-        for source in space.sources if self.setting.source in space.sources else ():
-            if source != self.setting.source:
-                yield SampledArm(self.contest, replace(self.setting, source=source), before=self)
-        position = space.activations.index(self.setting.activation)
-        for activation in space.activations[position + 1 : position + 2]:
-            yield SampledArm(self.contest, replace(self.setting, activation=activation), before=self)
+        if many and self.setting.source in space.sources:
+            for source in space.sources:
+                if source != self.setting.source:
+                    yield SampledArm(self.contest, replace(self.setting, source=source), before=self)
+        if many or self._narrowed:
+            position = space.activations.index(self.setting.activation)
+            for activation in space.activations[position + 1 : position + 2]:
+                yield SampledArm(self.contest, replace(self.setting, activation=activation), before=self)
+
+    @property
+    def _narrowed(self) -> bool:
+        """Whether the neurons are narrower than those of the size before."""
+        smaller = self.before
+        while smaller is not None and smaller.size == self.size:
+            smaller = smaller.before
+        widths = self.contest.space.activations
+        return smaller is not None and widths.index(self.setting.activation) > widths.index(smaller.setting.activation)
 
     def _start(self, setting: Setting) -> SampledArm | None:
         """Return the arm from which a variant starts: for a residual there must be one."""
