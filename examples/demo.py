@@ -69,7 +69,7 @@ def draw_convergence(path, n_samples, test, counts, n_trials):
     progress("")
     figure, ax = plt.subplots(figsize=(6, 4.2), layout="constrained")
     for law in LAWS:
-        plots.convergence(counts, errors[law], law=law, ax=ax)
+        plots.convergence(counts, errors[law], style=law, ax=ax)
     ax.set_title(f"Borehole function, {n_samples} samples, {n_trials} trials")
     ax.legend(handlelength=3.5)
     save(figure, path)
