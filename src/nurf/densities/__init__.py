@@ -17,7 +17,9 @@ from nurf.densities._active_subspace import ActiveSubspace
 from nurf.densities._base import Density, PreparedDensity
 from nurf.densities._local import Local
 from nurf.densities._nonlocal import Nonlocal
+from nurf.densities._profiles import Cauchy, Gaussian, Logistic, Mollifier
 from nurf.densities._representation import Representation
+from nurf.densities._samplers import Metropolis, Rejection, Sampler
 from nurf.densities._uniform import Uniform
 
 # Densities by the names that estimators accept, each as a function of the order of the activation.
@@ -32,10 +34,17 @@ DENSITIES: dict[str, Callable[[int], Density]] = {
 __all__ = [
     "DENSITIES",
     "ActiveSubspace",
+    "Cauchy",
     "Density",
+    "Gaussian",
     "Local",
+    "Logistic",
+    "Metropolis",
+    "Mollifier",
     "Nonlocal",
     "PreparedDensity",
+    "Rejection",
     "Representation",
+    "Sampler",
     "Uniform",
 ]
