@@ -274,7 +274,7 @@ class Jet:
         return self._with(gradients=np.where(unknown, 0.0, self.gradients), frames=frames)
 
     def _frame_width(self) -> int:
-        """Return the number of directions along which the gradients at one point are known."""
+        """Return the number ``r`` of directions in a frame: d for gradients without frames, 0 without gradients."""
         if self.frames is not None:
             return int(self.frames.shape[1])
         return 0 if self.gradients is None else self.n_features

@@ -38,7 +38,7 @@ class Density(ABC):
         return frozenset()
 
     def at_width(self, width: float) -> Density:
-        """Return a copy whose parameters that are None are set from the width of the neurons."""
+        """Return a copy in which parameters that are None are set from the width of the neurons."""
         return self
 
     def prepare(self, jet: Jet, domain: Domain | None = None) -> PreparedDensity:

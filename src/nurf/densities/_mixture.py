@@ -18,7 +18,9 @@ from nurf.networks import Hyperplanes
 
 @dataclass(frozen=True, eq=False)
 class PreparedMixture(PreparedDensity):
-    """The mixture over points ``x_k`` of ``a`` at ``x_k`` and ``b = -a.x_k + offset_std N(0, 1)`` (eqs. 4.5, 4.6).
+    """A mixture over the points ``x_k``, with random normals ``a`` that depend on the point (paper, eqs. 4.5 and 4.6).
+
+    The offsets are ``b = -a.x_k + offset_std N(0, 1)``.
 
     Parameters
     ----------

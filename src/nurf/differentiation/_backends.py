@@ -218,10 +218,8 @@ class Torch(Function):
 
     def _gradients(self, columns: Any, x: Any, create_graph: bool) -> Any:
         """Return the gradients (m, k, d) of ``columns`` (m, k), from the sum of each column: rows are independent."""
-        if not columns.requires_grad:
-            return self.torch.zeros(
-                *columns.shape, x.shape[1], dtype=x.dtype
-            )  # the gradient of a linear function is constant
+        if not columns.requires_grad:  # for Hessians of a linear function, whose gradients are constant
+            return self.torch.zeros(*columns.shape, x.shape[1], dtype=x.dtype)
         options = {"retain_graph": True, "create_graph": create_graph, "allow_unused": True, "materialize_grads": True}
         return self.torch.stack(
             [self.torch.autograd.grad(column.sum(), x, **options)[0] for column in columns.T], dim=1

@@ -13,7 +13,7 @@ from nurf._blocks import BLOCK_ELEMENTS, row_blocks
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.activations import Activation
-from nurf.jets import Jet
+from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks._hyperplanes import Hyperplanes
 from nurf.networks._tails import Tail
 
@@ -180,7 +180,7 @@ class ShallowNetwork:
         result += self.features.tail.hessian(X, self._columns(self.tail_coef))
         return result.reshape(len(X), *self.coefficients.shape[1:], d, d)
 
-    def jet(self, X: Array, kinds: Collection[str] = ("gradients", "hessians")) -> Jet:
+    def jet(self, X: Array, kinds: Collection[str] = tuple(DERIVATIVE_KINDS.values())) -> Jet:
         """Return the jet of the network at the points, with the given kinds of derivatives."""
         gradients = self.gradient(X) if "gradients" in kinds else None
         hessians = self.hessian(X) if "hessians" in kinds else None
