@@ -119,7 +119,7 @@ class Jet:
         expected = (*y.shape, V.shape[1])
         if slopes.shape != expected:
             raise ValueError(
-                f"`slopes` must be one number for each value and direction, of shape {expected}, got {slopes.shape}"
+                f"`slopes` must be a number for each value and direction, of shape {expected}, got {slopes.shape}"
             )
         known = ~np.isnan(slopes).reshape(len(X), -1, V.shape[1]).any(axis=1)
         frames, gradients = spans(np.where(known[..., None], V, 0.0), np.where(np.isnan(slopes), 0.0, slopes))
