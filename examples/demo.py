@@ -1,11 +1,12 @@
-"""Surrogates of the borehole function: what sampling neurons by gradients is worth.
+"""Surrogates of the borehole function: what it is worth to sample neurons from gradients.
 
     python examples/demo.py [--out demo] [--quick]
 
-The borehole function gives the flow of water through a borehole from eight physical inputs. We fit shallow networks
-to 5000 of its values, with neurons sampled by four laws: one that knows nothing and three that use gradients; and once
-with the defaults, which choose laws and widths stage by stage. A table compares their errors on fresh points; two
-pictures show how the error falls with the number of neurons, and predicted against true values.
+The borehole function is the flow of water through a borehole as a function of eight physical inputs. We fit shallow
+networks to 5000 samples, with neurons sampled from four densities: the uniform density, and three densities based on
+gradients. The last model uses the default parameters, which choose densities and widths stage by stage. A table
+compares the errors on new points. Two plots show the error against the number of neurons, and predicted against true
+values.
 """
 
 import argparse
@@ -19,21 +20,24 @@ import numpy as np
 from nurf import RandomFeatureRegressor, plots, problems
 from nurf.densities import ActiveSubspace, Local, Nonlocal, Uniform
 
-WIDTH = 0.1  # of a neuron's transition, where the inputs fill the unit ball
-LAWS = {
+WIDTH = 0.1  # width of the activation, for inputs scaled into the unit ball
+DENSITIES = {
     "uniform": Uniform(),
     "active_subspace": ActiveSubspace(),
     "local": Local(jitter=2 * WIDTH),
     "nonlocal": Nonlocal(bandwidth=2 * WIDTH),
 }
 DEFAULT = "default"
-BOREHOLE = problems.get("borehole", native=True)  # in metres, years, ...: the model does all scaling itself
+BOREHOLE = problems.get("borehole", native=True)  # in metres, years, ...: the model scales all data
 
 
-def fit(law, data, n_neurons, seed=0):
-    """Fit a network with neurons sampled by one of the laws at once, or with all defaults."""
-    chosen = {"density": LAWS[law], "width": WIDTH, "gradient_weight": 0.0, "growth": None} if law in LAWS else {}
-    return RandomFeatureRegressor(n_neurons, **chosen, random_state=seed).fit(data.X, data.y, gradients=data.gradients)
+def fit(name, data, n_neurons, seed=0):
+    """Return a model with all neurons sampled from one of the densities, or with the default parameters."""
+    parameters = {}
+    if name in DENSITIES:
+        parameters = {"density": DENSITIES[name], "width": WIDTH, "gradient_weight": 0.0, "growth": None}
+    model = RandomFeatureRegressor(n_neurons, **parameters, random_state=seed)
+    return model.fit(data.X, data.y, gradients=data.gradients)
 
 
 def relative(predicted, true):
@@ -42,58 +46,60 @@ def relative(predicted, true):
 
 
 def compare(data, test, n_neurons):
-    """Print the errors of each law on the test points."""
+    """Print the errors on the test points for each density and for the default parameters."""
     box = BOREHOLE.domain
-    ranges = box.upper - box.lower  # slopes per range of each input: in their own units they differ by factors of 10^7
-    print(f"{'law':16s} {'error of values':>16s} {'of gradients':>13s} {'seconds':>8s}")
-    for law in (*LAWS, DEFAULT):
+    ranges = (
+        box.upper - box.lower
+    )  # partial derivatives times the range of the input: otherwise they differ by factors of 10^7
+    print(f"{'density':16s} {'error of values':>16s} {'of gradients':>13s} {'seconds':>8s}")
+    for name in (*DENSITIES, DEFAULT):
         start = time.perf_counter()
-        model = fit(law, data, n_neurons)
+        model = fit(name, data, n_neurons)
         seconds = time.perf_counter() - start
         values = relative(model.predict(test.X), test.y)
         gradients = relative(model.predict_gradient(test.X) * ranges, test.gradients * ranges)
-        print(f"{law:16s} {values:16.1e} {gradients:13.1e} {seconds:8.2f}", flush=True)
+        print(f"{name:16s} {values:16.1e} {gradients:13.1e} {seconds:8.2f}", flush=True)
     print(f"\n{model.report()}")
 
 
-def draw_convergence(path, n_samples, test, counts, n_trials):
-    """Draw the error of each law against the number of neurons; every trial has data of its own."""
-    errors = {law: np.empty((n_trials, len(counts))) for law in LAWS}
+def plot_convergence(path, n_samples, test, counts, n_trials):
+    """Plot the error for each density against the number of neurons, with new data in each trial."""
+    errors = {name: np.empty((n_trials, len(counts))) for name in DENSITIES}
     for trial in range(n_trials):
         data = BOREHOLE.jet(BOREHOLE.sample(n_samples, np.random.default_rng(100 + trial)))
-        for law in LAWS:
+        for name in DENSITIES:
             for column, n_neurons in enumerate(counts):
-                progress(f"trial {trial + 1} of {n_trials}: {law}, {n_neurons} neurons")
-                model = fit(law, data, n_neurons, seed=trial)
-                errors[law][trial, column] = relative(model.predict(test.X), test.y)
+                progress(f"trial {trial + 1} of {n_trials}: {name}, {n_neurons} neurons")
+                model = fit(name, data, n_neurons, seed=trial)
+                errors[name][trial, column] = relative(model.predict(test.X), test.y)
     progress("")
     figure, ax = plt.subplots(figsize=(6, 4.2), layout="constrained")
-    for law in LAWS:
-        plots.convergence(counts, errors[law], law=law, ax=ax)
+    for name in DENSITIES:
+        plots.convergence(counts, errors[name], style=name, ax=ax)
     ax.set_title(f"Borehole function, {n_samples} samples, {n_trials} trials")
     ax.legend(handlelength=3.5)
     save(figure, path)
 
 
-def draw_predictions(path, data, test, n_neurons):
-    """Draw predicted against true values for the laws without and with gradients."""
+def plot_predictions(path, data, test, n_neurons):
+    """Plot predicted against true values, for neurons sampled without and with gradients."""
     figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
-    for ax, law in zip(axes, ("uniform", "nonlocal"), strict=True):
-        plots.predicted_against_true(test.y, fit(law, data, n_neurons).predict(test.X), ax=ax)
-        ax.set(title=f"{plots.style_of(law).label}, {n_neurons} neurons", xlabel="true flow (m³/year)", ylabel="")
+    for ax, name in zip(axes, ("uniform", "nonlocal"), strict=True):
+        plots.predicted_against_true(test.y, fit(name, data, n_neurons).predict(test.X), ax=ax)
+        ax.set(title=f"{plots.style_of(name).label}, {n_neurons} neurons", xlabel="true flow (m³/year)", ylabel="")
     axes[0].set_ylabel("predicted flow (m³/year)")
     axes[1].set(xlim=axes[0].get_xlim(), ylim=axes[0].get_ylim())
     save(figure, path)
 
 
 def save(figure, path):
-    """Write a picture."""
+    """Save a figure and close it."""
     figure.savefig(path, dpi=200)
     plt.close(figure)
 
 
 def progress(text):
-    """Say on a terminal what is being done, on one line that is overwritten."""
+    """Show progress on one line, if the output is a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
@@ -101,8 +107,8 @@ def progress(text):
 def main(arguments=None):
     """Run the demo."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("demo"), help="directory for the pictures")
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="directory for the plots")
+    parser.add_argument("--quick", action="store_true", help="small sizes, for a quick test")
     options = parser.parse_args(arguments)
     n_samples, n_test, n_trials = (300, 500, 2) if options.quick else (5000, 10_000, 3)
     counts = [10, 30, 60] if options.quick else [30, 55, 100, 180, 320, 560, 1000]
@@ -111,14 +117,14 @@ def main(arguments=None):
     data = BOREHOLE.jet(BOREHOLE.sample(n_samples, rng))  # values and exact derivatives at random points
     test = BOREHOLE.jet(BOREHOLE.sample(n_test, rng))
     print(f"borehole function: {n_samples} samples with gradients, {counts[-1]} neurons")
-    print(f"relative errors on {n_test} fresh points:\n")
+    print(f"relative errors on {n_test} new points:\n")
     compare(data, test, n_neurons=counts[-1])
 
     options.out.mkdir(parents=True, exist_ok=True)
-    pictures = [options.out / "convergence.png", options.out / "predictions.png"]
-    draw_convergence(pictures[0], n_samples, test, counts, n_trials)
-    draw_predictions(pictures[1], data, test, n_neurons=100)
-    print("\nwrote " + " and ".join(map(str, pictures)))
+    files = [options.out / "convergence.png", options.out / "predictions.png"]
+    plot_convergence(files[0], n_samples, test, counts, n_trials)
+    plot_predictions(files[1], data, test, n_neurons=100)
+    print("\nwrote " + " and ".join(map(str, files)))
 
 
 if __name__ == "__main__":

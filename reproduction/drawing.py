@@ -65,7 +65,7 @@ def convergence(table: Table, keys: Sequence[str]) -> Figure:
                 mean = np.exp(np.log(errors).mean(axis=0))
                 ax.plot(neurons, mean, color=plots.style_of(law).color, linewidth=0.8, zorder=1.5)
             if table.trials(key, law):
-                plots.convergence(*table.curve(key, law), law=law, ax=ax)
+                plots.convergence(*table.curve(key, law), style=law, ax=ax)
                 laws.add(law)
         ax.set_title(TITLES[key])
     _legend(figure, [law for law in plots.STYLES if law in laws])

@@ -96,7 +96,7 @@ def test_smooth_activations_are_convolutions(activation):
 @every_derivative
 @pytest.mark.parametrize("factor", [1e-4, 0.5, 3.0, 1e4])
 def test_scaling_of_argument_and_width(activation, k, factor):
-    scaled = activation.rescaled(factor).derivative(factor * T, k)
+    scaled = activation.rescale(factor).derivative(factor * T, k)
     assert_allclose(scaled, factor ** (activation.order - 1.0 - k) * activation.derivative(T, k), rtol=1e-11)
 
 
@@ -161,12 +161,12 @@ def test_one_width_for_each_neuron(activation, shape):
         assert result.shape == shape
         for n, width in enumerate(widths):
             assert_array_equal(result[..., [n]], type(activation)(float(width)).derivative(t[..., [n]], k))
-    assert_array_equal(together.rescaled(np.array([1.0, 2.0, 3.0])).width, [0.1, 1.0, 6.0])
+    assert_array_equal(together.rescale(np.array([1.0, 2.0, 3.0])).width, [0.1, 1.0, 6.0])
 
 
 @every
 def test_arguments_of_any_kind_are_left_alone(activation):
-    for unit in {activation, activation.rescaled(1 / 0.3)}:  # of width 1: no division that would make a copy
+    for unit in {activation, activation.rescale(1 / 0.3)}:  # of width 1: no division that would make a copy
         for k in range(unit.n_derivatives + 1):
             t = T.copy()
             expected = unit.derivative(t, k)

@@ -236,7 +236,7 @@ def test_no_neuron_along_a_direction_in_which_the_function_is_constant(density):
     np.testing.assert_allclose(planes.normals @ basis.T @ basis, planes.normals, atol=1e-7)
     if density in MIXTURES:
         distance = np.abs(planes.signed_distance(jet.X)).min(axis=0)
-        assert distance.max() <= 5 * law.spread + 1e-12
+        assert distance.max() <= 5 * law.offset_std + 1e-12
     if has_density(density, jet):
         outside = np.linalg.svd(basis)[2][3]
         tilted = Hyperplanes.through(np.full_like(planes.normals, 5.0), planes.normals + 0.01 * outside)
@@ -426,5 +426,7 @@ def test_a_jitter_that_follows_the_width():
     assert Local(jitter=None).at_width(0.3) == Local(jitter=0.6)
     assert Local(jitter=0.1).at_width(0.3) == Local(jitter=0.1)
     assert Local().at_width(0.3) == Local(jitter=0.0)
-    with pytest.raises(ValueError, match="`jitter` must be a number >= 0: there is no width to take it from"):
+    with pytest.raises(
+        ValueError, match="`jitter` must be a number >= 0, got None: the width of the neurons is unknown"
+    ):
         Local(jitter=None).prepare(jet)

@@ -396,7 +396,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("vectorized", [None, True, False])
     def test_results_of_a_wrong_shape(self, vectorized):
-        with pytest.raises(ValueError, match=r"`f` must give shape"):
+        with pytest.raises(ValueError, match=r"`f` must return shape"):
             derivatives(lambda x: np.ones((2, 4, 5)), points(), vectorized=vectorized, backend="finite_differences")
 
     def test_a_function_that_fails(self):

@@ -174,7 +174,7 @@ class TestDerivatives:
     def test_sharp_activations_have_none(self, activation, asked):
         estimator = model(activation=activation).fit(draw().X, draw().y)
         method = {1: estimator.predict_gradient, 2: estimator.predict_hessian}[asked]
-        with pytest.raises(ValueError, match=f"derivative {asked} was asked for: take a smoother activation"):
+        with pytest.raises(ValueError, match=f"derivative {asked} was requested: use a smoother activation"):
             method(draw().X)
 
 
@@ -760,7 +760,7 @@ class TestSampleWeight:
     @pytest.mark.parametrize(
         ("weights", "message"),
         [
-            (np.zeros(300), "at least one non-zero|one row at least"),
+            (np.zeros(300), "at least one non-zero|at least one row"),
             (np.full(300, -1.0), "[Nn]egative"),
             (np.ones(299), "inconsistent|shape"),
             (np.full(300, np.nan), "NaN"),
@@ -814,7 +814,7 @@ BAD_REGRESSOR_PARAMETERS = [
     ({"growth": 1.0}, "`growth` must be a number > 1, got 1.0"),
     ({"growth": "fast"}, "`growth` must be 'auto', None or a number > 1, got 'fast'"),
     ({"width": "wide"}, "`width` must be 'auto', 'multiscale' or a number > 0, got 'wide'"),
-    ({"derivatives": "estimate", "activation": "heaviside"}, "take a smoother activation"),
+    ({"derivatives": "estimate", "activation": "heaviside"}, "use a smoother activation"),
 ]
 
 
@@ -844,7 +844,7 @@ def bad_data():
         "flat gradients": ({}, {"gradients": g.ravel()}, r"got \(600,\)"),
         "flat hessians": ({}, {"hessians": H.reshape(300, 4)}, r"\(n, d, d\) = \(300, 2, 2\), got \(300, 4\)"),
         "infinite gradient": ({}, {"gradients": spoilt(g, np.inf)}, r"`gradients` .* got inf at index \(3, 0\)"),
-        "infinite hessian": ({}, {"hessians": spoilt(H, -np.inf)}, r"`hessians` must be finite, or NaN"),
+        "infinite hessian": ({}, {"hessians": spoilt(H, -np.inf)}, r"`hessians` must be finite or NaN"),
         "NaN in X": ({}, {"X": spoilt(X, np.nan)}, "Input X contains NaN"),
         "inf in X": ({}, {"X": spoilt(X, np.inf)}, "Input X contains infinity"),
         "NaN in y": ({}, {"y": spoilt(y, np.nan)}, "y contains NaN"),
@@ -890,7 +890,7 @@ def bad_data():
         "gradients of steps": (
             {"activation": "heaviside", "gradient_weight": 0.1, "density": "uniform"},
             {"gradients": g},
-            "derivative 1 was asked for: take a smoother activation",
+            "derivative 1 was requested: use a smoother activation",
         ),
     }
 

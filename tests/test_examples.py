@@ -69,7 +69,7 @@ def test_progress_is_shown_on_a_terminal_only(demo, capsys, monkeypatch):
 
 
 def test_the_pictures_of_all_laws(tmp_path, capsys, monkeypatch):
-    laws = load("plot_laws")
+    laws = load("plot_densities")
     monkeypatch.setattr(laws, "PROBLEMS", ["planar_wave", "checkmark"])
     laws.main(["--out", str(tmp_path), "--trials", "1"])
     header, _, *rows = capsys.readouterr().out.splitlines()
@@ -79,4 +79,7 @@ def test_the_pictures_of_all_laws(tmp_path, capsys, monkeypatch):
     assert max(wave, key=wave.get) == "uniform"
     assert wave["active subspace"] < wave["uniform"] / 5
     assert checkmark["exact representation"] < checkmark["active subspace"] / 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["laws_densities.png", "laws_hyperplanes.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "densities_angle_offset.png",
+        "densities_hyperplanes.png",
+    ]

@@ -313,7 +313,7 @@ class TestAlong:
             (np.ones((6, 2)), np.ones(5), r"`slopes` must be .* .6, 1., got .5, 1."),
             (np.ones((6, 3, 2)), np.ones((6, 2)), "`slopes` must be .* .6, 3., got .6, 2."),
             (np.full((6, 2), np.nan), np.ones(6), "`directions` must be finite, got nan"),
-            (np.ones((6, 2)), np.full(6, np.inf), "`slopes` must be finite, or NaN where not known, got inf"),
+            (np.ones((6, 2)), np.full(6, np.inf), "`slopes` must be finite or NaN .unknown., got inf"),
         ],
     )
     def test_errors(self, V, slopes, words):
@@ -342,20 +342,20 @@ class TestFilled:
         gradients = jet.gradients.copy()
         gradients[3, :, 1] = np.nan
         guess = Jet(other.X, 0 * other.y, other.gradients + 7, other.hessians + 7)
-        filled = Jet(jet.X, jet.y, gradients, sample_weight=jet.sample_weight).filled(guess)
+        filled = Jet(jet.X, jet.y, gradients, sample_weight=jet.sample_weight).fill_unknown(guess)
         expected = jet.gradients.copy()
         expected[3, :, 1] += 7
         assert_array_equal(filled.gradients, expected)
         assert_array_equal(filled.hessians, guess.hessians)
         assert_array_equal(filled.y, jet.y)
         assert_array_equal(filled.sample_weight, jet.sample_weight)
-        assert_array_equal(jet.filled(Jet(jet.X, jet.y)).hessians, jet.hessians)
+        assert_array_equal(jet.fill_unknown(Jet(jet.X, jet.y)).hessians, jet.hessians)
 
     @outputs
     def test_across_the_frames(self, outputs):
         jet, V = Quadratic(outputs).jet(), directions(2)
         along = Jet.along(jet.X, jet.y, V, np.einsum("nmd,n...d->n...m", V, jet.gradients))
-        filled = along.filled(Jet(jet.X, jet.y, 2 * jet.gradients))
+        filled = along.fill_unknown(Jet(jet.X, jet.y, 2 * jet.gradients))
         assert filled.frames is None
         for k in range(N):
             P = onto(V[k])
@@ -406,7 +406,7 @@ class TestJoined:
     def test_of_other_inputs_or_outputs_are_refused(self):
         X, y = np.ones((4, 2)), np.arange(4.0)
         for other in (Jet(X, y[:, None]), Jet(X[:, :1], y)):
-            with pytest.raises(ValueError, match="joined jets must have the same inputs and outputs, got 2 and"):
+            with pytest.raises(ValueError, match="concatenated jets must have the same inputs and outputs, got 2 and"):
                 Jet(X, y) + other
 
 
@@ -432,7 +432,7 @@ class TestUnknownValues:
         assert np.isnan(scaling(jet).y[2])
 
     def test_one_value_at_least(self):
-        with pytest.raises(ValueError, match="`y` must be known for one row at least, got NaN only"):
+        with pytest.raises(ValueError, match="`y` must be known in at least one row, got only NaN"):
             Scaling.fit(Jet(np.ones((2, 1)), [np.nan, np.nan], np.ones((2, 1))))
 
 
@@ -462,7 +462,7 @@ GOOD = {"X": np.ones((6, 2)), "y": np.ones(6)}
         ({"y": np.ones(5)}, ["`y`", "(n,) or (n, k)", "n = 6", "(5,)"]),
         ({"y": np.ones((6, 1, 1))}, ["`y`", "(n,) or (n, k)", "(6, 1, 1)"]),
         ({"y": 1.0}, ["`y`", "(n,) or (n, k)", "()"]),
-        ({"y": with_entry(6, np.inf)}, ["`y`", "finite, or NaN", "inf", "(5,)"]),
+        ({"y": with_entry(6, np.inf)}, ["`y`", "finite or NaN", "inf", "(5,)"]),
         ({"y": with_entry((6, 2), np.nan)}, ["`y`", "all outputs of a row or for none", "[ 1. nan]", "row 5"]),
         ({"derivative_weight": np.ones(5)}, ["`derivative_weight`", "6 numbers >= 0", "(5,)"]),
         ({"derivative_weight": with_entry(6, -1.0)}, ["`derivative_weight`", "6 numbers >= 0", "-1"]),
@@ -474,11 +474,11 @@ GOOD = {"X": np.ones((6, 2)), "y": np.ones(6)}
         ({"gradients": np.ones((6, 3))}, ["`gradients`", "(n, d) = (6, 2)", "(6, 3)"]),
         ({"gradients": np.ones((12,))}, ["`gradients`", "(n, d) = (6, 2)", "(12,)"]),
         ({"gradients": np.ones((6, 1, 2))}, ["`gradients`", "(n, d) = (6, 2)", "(6, 1, 2)"]),
-        ({"gradients": with_entry((6, 2), np.inf)}, ["`gradients`", "finite, or NaN", "inf", "(5, 1)"]),
-        ({"gradients": with_entry((6, 2), -np.inf)}, ["`gradients`", "finite, or NaN", "-inf", "(5, 1)"]),
+        ({"gradients": with_entry((6, 2), np.inf)}, ["`gradients`", "finite or NaN", "inf", "(5, 1)"]),
+        ({"gradients": with_entry((6, 2), -np.inf)}, ["`gradients`", "finite or NaN", "-inf", "(5, 1)"]),
         ({"hessians": np.ones((2, 2, 6))}, ["`hessians`", "(n, d, d) = (6, 2, 2)", "(2, 2, 6): transpose it?"]),
         ({"hessians": np.ones((6, 2))}, ["`hessians`", "(n, d, d) = (6, 2, 2)", "(6, 2)"]),
-        ({"hessians": with_entry((6, 2, 2), np.inf)}, ["`hessians`", "finite, or NaN", "inf", "(5, 1, 1)"]),
+        ({"hessians": with_entry((6, 2, 2), np.inf)}, ["`hessians`", "finite or NaN", "inf", "(5, 1, 1)"]),
         (
             {"y": np.ones((6, 3)), "gradients": np.ones((6, 2, 3))},
             ["`gradients`", "(n, k, d) = (6, 3, 2)", "(6, 2, 3): transpose it?"],

@@ -281,7 +281,7 @@ class TestErrors:
         ("activation", "radius", "message"),
         [
             (ReLUPower(3), 1.0, r"order 1, 2 or 3, got ReLUPower\(power=3\)"),
-            (Sigmoid([0.1, 0.2]), 1.0, "one width for all neurons, got 2"),
+            (Sigmoid([0.1, 0.2]), 1.0, "same width for all neurons, got 2"),
             (Sigmoid(2.0), 1.0, "`width` must be smaller than `radius` = 1.0, got 2.0"),
             (ReLU(), 0.0, "`radius` must be a number > 0, got 0.0"),
             (ReLU(), np.nan, "`radius` must be a number > 0, got nan"),
@@ -308,7 +308,7 @@ class TestErrors:
             ([[0.0, 0.0]], [[2.0, 0.0]], "`Y` must lie in the ball of radius 1.0.*got length 2 in row 0"),
             ([[0.0, 0.0]], [[0.0]], "`Y` must have d = 2 columns like `X`, got 1"),
             ([[0.0, np.nan]], None, "`X` must be finite"),
-            (0.5, None, r"`X` must be points of shape \(n, d\) or one of shape \(d,\), got \(\)"),
+            (0.5, None, r"`X` must be points of shape \(n, d\) or one point of shape \(d,\), got \(\)"),
             (np.zeros((2, 0)), None, r"got \(2, 0\)"),
             (np.zeros((2, 2, 2)), None, r"got \(2, 2, 2\)"),
         ],

@@ -118,7 +118,7 @@ def test_an_unknown_law_is_named():
 
 def test_convergence_draws_the_geometric_mean_and_the_spread_of_the_logarithms(ax):
     errors = np.exp(np.random.default_rng(0).normal(-3, 1, (5, 3)))
-    plots.convergence(NEURONS, errors, law="nonlocal", ax=ax)
+    plots.convergence(NEURONS, errors, style="nonlocal", ax=ax)
     (line,) = ax.lines
     mean, spread = np.log(errors).mean(axis=0), np.log(errors).std(axis=0, ddof=1)
     np.testing.assert_allclose(line.get_xydata(), np.column_stack([NEURONS, np.exp(mean)]))
@@ -130,7 +130,7 @@ def test_convergence_draws_the_geometric_mean_and_the_spread_of_the_logarithms(a
 
 @pytest.mark.parametrize("errors", [[0.3, 0.2, 0.1], [[0.3, 0.2, 0.1]]])
 def test_a_single_trial_has_no_band(ax, errors):
-    plots.convergence(NEURONS, errors, law="local", ax=ax)
+    plots.convergence(NEURONS, errors, style="local", ax=ax)
     np.testing.assert_allclose(ax.lines[0].get_ydata(), [0.3, 0.2, 0.1])
     assert len(ax.collections) == 0
 
@@ -139,7 +139,7 @@ def test_a_single_trial_has_no_band(ax, errors):
 def test_a_law_looks_the_same_everywhere(ax, law):
     style = plots.style_of(law)
     for _ in range(2):
-        plots.convergence(NEURONS, np.full((2, 3), 0.1), law=law, ax=ax)
+        plots.convergence(NEURONS, np.full((2, 3), 0.1), style=law, ax=ax)
     for line, band in zip(ax.lines, ax.collections, strict=True):
         assert (line.get_color(), line.get_marker()) == (style.color, style.marker)
         np.testing.assert_allclose(band.get_facecolor()[0, :3], to_rgb(style.color))
@@ -147,7 +147,7 @@ def test_a_law_looks_the_same_everywhere(ax, law):
 
 
 def test_a_label_of_ones_own(ax):
-    plots.convergence(NEURONS, [0.3, 0.2, 0.1], law="local", label="mine", ax=ax)
+    plots.convergence(NEURONS, [0.3, 0.2, 0.1], style="local", label="mine", ax=ax)
     plots.convergence(NEURONS, [0.3, 0.2, 0.1], label="theirs", ax=ax)
     assert [line.get_label() for line in ax.lines] == ["mine", "theirs"]
     assert ax.lines[0].get_color() == plots.style_of("local").color
@@ -196,7 +196,7 @@ def test_many_predictions_are_counted(ax):
 
 def test_predictions_without_scale(ax):
     plots.predicted_against_true(np.zeros(3), np.zeros(3), ax=ax)
-    assert "not defined" in ax.texts[0].get_text()
+    assert "undefined" in ax.texts[0].get_text()
 
 
 @pytest.mark.parametrize(
@@ -345,8 +345,8 @@ def test_the_image_has_its_peak_at_the_hyperplane(ax):
         (Hyperplanes([[1.0]], [0.0]), {}, "d = 2, got d = 1"),
         (planes_of([0.0], [0.0]), {"bandwidth": 0.0}, "`bandwidth` must be > 0 and <= 0.5, got 0.0"),
         (planes_of([0.0], [0.0]), {"weights": [1.0, 2.0]}, r"`weights` must have shape \(N,\) = \(1,\), got \(2,\)"),
-        (planes_of([0.0], [2.0]), {}, "no hyperplane .* meets the unit ball"),
-        (planes_of([0.0], [0.0]), {"weights": [0.0]}, "no hyperplane .* meets the unit ball"),
+        (planes_of([0.0], [2.0]), {}, "no hyperplane .* intersects the unit ball"),
+        (planes_of([0.0], [0.0]), {"weights": [0.0]}, "no hyperplane .* intersects the unit ball"),
     ],
 )
 def test_densities_say_what_is_wrong(planes, keywords, message):

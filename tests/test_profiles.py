@@ -158,7 +158,7 @@ def test_a_width_stretches_the_bump_and_keeps_its_mass(name, d, k, width):
 @every
 def test_cumulated_is_the_integral_of_the_absolute_value(name, d, k):
     eta, width, reach = MOLLIFIERS[name], 0.1, 1.7
-    nodes, integrals = Profile(eta, d, k, width).cumulated(reach)
+    nodes, integrals = Profile(eta, d, k, width).cumulative(reach)
     assert nodes[0] == -reach
     assert nodes[-1] == reach
     assert integrals[0] == 0
@@ -176,7 +176,7 @@ def test_cumulated_is_the_integral_of_the_absolute_value(name, d, k):
 
 @pytest.mark.parametrize("reach", [1e-6, 0.3, 40.0])
 def test_cumulated_over_any_reach(reach):
-    nodes, integrals = Profile(MOLLIFIERS["cauchy"], 1, 0, 0.1).cumulated(reach)
+    nodes, integrals = Profile(MOLLIFIERS["cauchy"], 1, 0, 0.1).cumulative(reach)
     assert nodes[[0, -1]].tolist() == [-reach, reach]
     assert integrals[-1] == pytest.approx(np.arctan(reach / 0.1) / np.pi, rel=1e-4)
 

@@ -365,7 +365,7 @@ def test_each_order_has_its_formula_and_its_needs():
 def test_the_width_of_the_neurons_is_taken_unless_there_is_one():
     assert Representation(2).at_width(0.1) == Representation(2, width=0.1)
     assert Representation(width=0.3).at_width(0.1) == Representation(width=0.3)
-    with pytest.raises(ValueError, match="`width` must be a number > 0: there are no neurons to take it from"):
+    with pytest.raises(ValueError, match="`width` must be a number > 0, got None: the width of the neurons is unknown"):
         Representation().prepare(scattered(2))
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from nurf.densities import Representation
-from nurf.densities._angular import around, sphere_quadrature
+from nurf.densities._angular import sample_around, sphere_quadrature
 from nurf.densities._profiles import MOLLIFIERS, psi
 from nurf.densities._samplers import SAMPLERS, Metropolis, Rejection
 from nurf.networks import Ball, Box
@@ -67,7 +67,7 @@ def test_directions_around_an_axis(d, power):
     rng, n = rng_of(1), 20_000
     axes = normalised(rng.standard_normal((n, d)))
     before = axes.copy()
-    a = around(axes, power, rng)
+    a = sample_around(axes, power, rng)
     assert_array_equal(axes, before)
     assert_allclose(np.linalg.norm(a, axis=1), 1, rtol=1e-9)
     height = np.sum(a * axes, axis=1)
@@ -89,7 +89,7 @@ def test_directions_around_an_axis(d, power):
 
 
 def test_no_directions():
-    assert around(np.empty((0, 3)), 1, rng_of(0)).shape == (0, 3)
+    assert sample_around(np.empty((0, 3)), 1, rng_of(0)).shape == (0, 3)
 
 
 @pytest.mark.parametrize(("d", "nodes"), [(1, 5), (2, 7), (2, 12), (3, 6), (3, 8)])
@@ -105,7 +105,7 @@ def test_quadrature_over_the_sphere_is_exact_for_polynomials(d, nodes):
 
 
 def test_there_is_no_quadrature_over_spheres_of_higher_dimension():
-    with pytest.raises(ValueError, match="quadrature over the sphere is for d <= 3, got d = 4"):
+    with pytest.raises(ValueError, match="quadrature over the sphere is implemented for d <= 3, got d = 4"):
         sphere_quadrature(4, 10)
     with pytest.raises(ValueError, match="d <= 3, got d = 5"):
         law_of(5)[1].log_constant()
@@ -290,7 +290,7 @@ def test_eight_dimensions(sampler, s, data):
 # --- Where sampling fails
 def test_rejection_gives_up_with_what_it_saw():
     _, law = law_of(2, sampler=Rejection(max_candidates=1))
-    with pytest.raises(ValueError, match=r"accepted (\d+) of 500 candidates, 500 hyperplanes were asked for: take a"):
+    with pytest.raises(ValueError, match=r"accepted (\d+) of 500 candidates, 500 hyperplanes were requested: use a"):
         law.sample(500, rng_of(1))
 
 
@@ -303,8 +303,8 @@ def test_chains_that_are_stuck_are_not_trusted():
 @pytest.mark.parametrize(
     ("sampler", "message"),
     [
-        (Rejection(max_candidates=50), "accepted 0 of 250 candidates, 5 hyperplanes were asked for"),
-        (Metropolis(), "5 chains accepted 0 of .* and 5 of them found no place of positive density"),
+        (Rejection(max_candidates=50), "accepted 0 of 250 candidates, 5 hyperplanes were requested"),
+        (Metropolis(), "5 chains accepted 0 of .* and 5 of them found no hyperplane of positive density"),
     ],
     ids=repr,
 )

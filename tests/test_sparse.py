@@ -55,7 +55,7 @@ def random_network(d=3, outputs=2, N=4, activation=None, degree=None, widths=Fal
     rng = np.random.default_rng(seed)
     activation = Sigmoid(0.3) if activation is None else activation
     if widths:
-        activation = activation.rescaled(np.exp(rng.uniform(-0.5, 0.5, N)))
+        activation = activation.rescale(np.exp(rng.uniform(-0.5, 0.5, N)))
     planes = Hyperplanes(normalised(rng.standard_normal((N, d))), rng.uniform(-0.5, 0.5, N))
     features = Features(planes, activation, activation.order - 1 if degree is None else degree)
     return ShallowNetwork(features, rng.standard_normal((features.n_columns, outputs)))
@@ -293,7 +293,7 @@ class TestOptimality:
         jet = BUMP.jet(BUMP.grid(100))
         fit = fit_sparse(jet, ReLU(), np.random.default_rng(0), alphas=[1e-3], options=SparseOptions(tolerance=0.2))
         assert fit.error < 0.3 * np.std(jet.y)
-        with pytest.raises(ValueError, match="derivative 1 was asked for"):
+        with pytest.raises(ValueError, match="derivative 1 was requested"):
             fit_sparse(jet, Heaviside(), np.random.default_rng(0))
 
     def test_a_row_of_weight_two_is_two_rows(self):
@@ -594,7 +594,7 @@ class TestEstimator:
             ({"tol": 0.0}, "`tol` must be a number between 0 and 1, got 0.0"),
             ({"gradient_weight": 1.0}, "`gradient_weight` = 1.0 needs gradients, got none"),
             ({"gradient_weight": -1.0}, "`gradient_weight` must be a number >= 0, got -1.0"),
-            ({"activation": "heaviside", "width": None}, "derivative 1 was asked for"),
+            ({"activation": "heaviside", "width": None}, "derivative 1 was requested"),
         ],
     )
     def test_errors_leave_the_estimator_as_it_was(self, parameters, message):

@@ -190,5 +190,5 @@ class TestRefusals:
 
     def test_of_slopes_of_steps(self):
         X, y = smooth(40)
-        with pytest.raises(ValueError, match="take a smoother activation"):
+        with pytest.raises(ValueError, match="use a smoother activation"):
             model(20, activation="heaviside").fit(X, y).predict_gradient(X, return_std=True)

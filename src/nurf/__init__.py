@@ -1,15 +1,18 @@
-"""Surrogates that know where to look: shallow networks whose neurons are sampled from derivative data."""
+"""Shallow-network surrogates whose neurons are sampled from values and derivatives of a function."""
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from nurf import activations, densities, kernels, problems
-from nurf._derivative_checks import check_derivatives
+from nurf import activations, densities, differentiation, jets, kernels, networks, problems, solvers, training
+from nurf._derivative_checks import DerivativeCheck, check_derivatives
 from nurf.estimators import RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor, polish
 from nurf.jets import Jet
 
 __version__ = version("nurf")
 
-__all__ = [
+__all__ = [  # without `plots`: `from nurf import *` must not require matplotlib
+    "DerivativeCheck",
     "Jet",
     "RandomFeatureMap",
     "RandomFeatureRegressor",
@@ -17,7 +20,22 @@ __all__ = [
     "activations",
     "check_derivatives",
     "densities",
+    "differentiation",
+    "jets",
     "kernels",
+    "networks",
     "polish",
     "problems",
+    "solvers",
+    "training",
 ]
+
+if TYPE_CHECKING:
+    from nurf import plots as plots
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Import ``nurf.plots`` when it is first used, as matplotlib is optional."""
+        if name == "plots":
+            return import_module("nurf.plots")
+        raise AttributeError(f"module 'nurf' has no attribute {name!r}")

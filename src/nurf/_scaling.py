@@ -1,4 +1,4 @@
-"""Changes of units of inputs and values, with the chain rule for derivatives."""
+"""Scaling of inputs and values; derivatives follow by the chain rule."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ Kind = Literal["box", "ball"]
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """An affine change of units ``x -> (x - x_center) / x_scale``, ``y -> (y - y_center) / y_scale``.
+    """An affine scaling ``x -> (x - x_center) / x_scale``, ``y -> (y - y_center) / y_scale``.
 
-    Applied to a jet it carries the derivatives along by the chain rule.
+    Applied to a jet, it also scales the derivatives, by the chain rule.
+
+    Parameters
+    ----------
+    x_center, x_scale : array of shape (d,)
+    y_center, y_scale : array of shape () or (k,)
     """
 
     x_center: Array
@@ -27,11 +32,11 @@ class Scaling:
 
     @classmethod
     def fit(cls, jet: Jet, kind: Kind | None = "box") -> Scaling:
-        """Find the change of units that puts the points into the unit ball and the values at unit variance.
+        """Return the scaling that maps the points into the unit ball and gives the values mean zero and variance one.
 
-        ``"box"`` maps the smallest box around the points onto the cube of side ``2 / sqrt(d)`` (each input
-        has units of its own); ``"ball"`` moves its centre to the origin and divides all inputs by one
-        number (they share their units, and distances keep their meaning); ``None`` leaves the inputs alone.
+        ``"box"`` maps the bounding box of the points onto the cube of side ``2 / sqrt(d)``, for inputs in different
+        units. ``"ball"`` moves the centre of the bounding box to the origin and divides all inputs by the same number,
+        for inputs in the same units. ``None`` does not scale the inputs. Rows of weight zero are ignored.
         """
         jet = jet.with_positive_weight()
         low, high = jet.X.min(axis=0), jet.X.max(axis=0)
@@ -49,21 +54,21 @@ class Scaling:
             raise ValueError(f"`scaling` must be 'box', 'ball' or None, got {kind!r}")
         jet = jet.with_values()
         if not len(jet):
-            raise ValueError("`y` must be known for one row at least, got NaN only")
+            raise ValueError("`y` must be known in at least one row, got only NaN")
         w = jet.weights(0) / jet.weights(0).sum()
         top = np.abs(jet.y).max(axis=0)
-        unit = np.where(top > 0, top, 1.0)  # keeps squares of 1e+200 and 1e-200 finite and nonzero
-        first = jet.y[0] / unit  # the mean of a constant is then that constant, however many rows there are
+        unit = np.where(top > 0, top, 1.0)  # squares of 1e+200 would overflow, those of 1e-200 underflow
+        first = jet.y[0] / unit  # makes the mean of constant values exact
         mean = first + np.tensordot(w, jet.y / unit - first, axes=1)
         deviation = np.sqrt(np.tensordot(w, (jet.y / unit - mean) ** 2, axes=1))
         return cls(center, scale, mean * unit, np.where(deviation > 0, deviation, 1.0) * unit)
 
     def inputs(self, X: Array) -> Array:
-        """Scale points."""
+        """Return scaled points."""
         return (X - self.x_center) / self.x_scale
 
     def __call__(self, jet: Jet) -> Jet:
-        """Scale a jet."""
+        """Return a scaled jet."""
         gradients, hessians, frames = jet.gradients, jet.hessians, jet.frames
         if frames is not None and gradients is not None:
             slopes = np.einsum("n...d,nrd->n...r", gradients, frames) / self.y_scale[..., None]
@@ -83,13 +88,13 @@ class Scaling:
         )
 
     def values_back(self, y: Array) -> Array:
-        """Return values to the user's units."""
+        """Return scaled values in the original units."""
         return y * self.y_scale + self.y_center
 
     def gradients_back(self, gradients: Array) -> Array:
-        """Return gradients to the user's units."""
+        """Return scaled gradients in the original units."""
         return gradients * self.y_scale[..., None] / self.x_scale
 
     def hessians_back(self, hessians: Array) -> Array:
-        """Return Hessians to the user's units."""
+        """Return scaled Hessians in the original units."""
         return hessians * self.y_scale[..., None, None] / self.x_scale[:, None] / self.x_scale

@@ -1,4 +1,4 @@
-"""Components of derivatives: gradients as they are, Hessians along an orthonormal basis of symmetric matrices."""
+"""Independent components of derivatives: partial derivatives, or Hessians in a basis of the symmetric matrices."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nurf._types import Array
 def components(derivatives: Array, order: int) -> Array:
     """Return the independent components of gradients (..., d) or Hessians (..., d, d), of shape (..., C).
 
-    A Hessian has ``C = d (d + 1) / 2``: its diagonal, and ``sqrt(2)`` times its upper triangle, so that the sum of
-    their squares is that of all its entries. An entry that is known on one side of the diagonal only counts; NaN is one
-    that is not known at all.
+    A gradient has ``C = d`` components. A Hessian has ``C = d (d + 1) / 2``: the diagonal, and the upper triangle times
+    ``sqrt(2)``, so that their sum of squares equals that of all entries. If ``h_ij`` and ``h_ji`` are both known, their
+    mean is used; if one of them is NaN, the other one; if both are NaN, the component is NaN (unknown).
     """
     if order == 1:
         return derivatives
@@ -23,17 +23,17 @@ def components(derivatives: Array, order: int) -> Array:
 
 
 def powers(vectors: Array, order: int) -> Array:
-    """Return the components of ``v`` or ``v v^T`` for the rows ``v`` of ``vectors`` (..., d), of shape (..., C)."""
+    """Return the components of ``v`` or ``v v^T`` for the vectors ``v`` of shape (..., d), of shape (..., C)."""
     return vectors if order == 1 else components(vectors[..., :, None] * vectors[..., None, :], order)
 
 
 def variables(dimension: int, order: int) -> list[tuple[int, ...]]:
-    """Return by which variables each component differentiates."""
+    """Return the variables with respect to which each component is a derivative, one tuple for each component."""
     if order == 1:
         return [(i,) for i in range(dimension)]
     return list(zip(*(axis.tolist() for axis in np.triu_indices(dimension)), strict=True))
 
 
 def factors(dimension: int, order: int) -> Array:
-    """Return by which number the plain partial derivative is multiplied in each component, of shape (C,)."""
+    """Return the factor between a partial derivative and its component: 1, or ``sqrt(2)`` off the diagonal; (C,)."""
     return np.array([1.0 if len(set(by)) == 1 else np.sqrt(2) for by in variables(dimension, order)])

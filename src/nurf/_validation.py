@@ -1,4 +1,4 @@
-"""Checks of arrays: each returns the array as floats, or says what was expected and what came."""
+"""Validation of array arguments: each function returns a float array or raises a ``ValueError``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nurf._types import Array
 
 
 def as_finite(name: str, value: Any) -> Array:
-    """Return ``value`` as an array of finite numbers, or say which entry of ``name`` is not one."""
+    """Return ``value`` as a float array; raise a ``ValueError`` if an element is not finite."""
     array = np.asarray(value, dtype=np.float64)
     if not np.all(np.isfinite(array)):
         bad = tuple(map(int, np.argwhere(~np.isfinite(array))[0]))
@@ -19,16 +19,16 @@ def as_finite(name: str, value: Any) -> Array:
 
 
 def as_finite_or_nan(name: str, value: Any) -> Array:
-    """Return ``value`` as an array of finite numbers and NaN, or say which entry of ``name`` is neither."""
+    """Return ``value`` as a float array, which may contain NaN; raise a ``ValueError`` if an element is infinite."""
     array = np.asarray(value, dtype=np.float64)
     if np.any(np.isinf(array)):
         bad = tuple(map(int, np.argwhere(np.isinf(array))[0]))
-        raise ValueError(f"`{name}` must be finite, or NaN where not known, got {array[bad]} at index {bad}")
+        raise ValueError(f"`{name}` must be finite or NaN (unknown), got {array[bad]} at index {bad}")
     return array
 
 
 def as_weights(name: str, value: Any, n: int) -> Array | None:
-    """Check the weights of ``n`` rows."""
+    """Return the weights of ``n`` rows, of shape (n,), or None if there are none."""
     if value is None:
         return None
     weights = as_finite(name, value)
@@ -40,7 +40,10 @@ def as_weights(name: str, value: Any, n: int) -> Array | None:
 
 
 def as_derivative(name: str, value: Any, shape: tuple[int, ...], letters: tuple[str, ...]) -> Array | None:
-    """Check an array of derivatives against the shape that the points and values ask for."""
+    """Return an array of derivatives, or None if there are none; raise a ``ValueError`` if its shape is not ``shape``.
+
+    ``letters`` are the names of the axes in the error message.
+    """
     if value is None:
         return None
     array = as_finite_or_nan(name, value)

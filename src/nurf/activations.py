@@ -12,15 +12,36 @@ from scipy.special import expit, ndtr
 
 from nurf._types import Array
 
-DEFAULT_WIDTH = 0.1  # in units of the ball into which the inputs are scaled
+__all__ = [
+    "ACTIVATIONS",
+    "Activation",
+    "Erf",
+    "Heaviside",
+    "ReLU",
+    "ReLUPower",
+    "Sigmoid",
+    "SmoothActivation",
+    "Softplus",
+]
+
+DEFAULT_WIDTH = 0.1  # for inputs that are scaled into the unit ball
 
 
 class Activation(ABC):
     """A function ``sigma_{s,delta}(t)`` of one variable, with its derivatives (paper, sections 2 and 3.1).
 
     ``sigma_{s,delta} = sigma_s * eta_delta`` is the ridge spline ``sigma_s(t) = max(0, t)^(s-1) / (s-1)!``
-    of ``order`` s, smoothed over the ``width`` delta. All of them scale alike,
-    ``sigma_{s,delta}(t) = delta^(s-1) sigma_{s,1}(t / delta)``, so a subclass writes ``unit`` only.
+    of ``order`` s, convolved with a mollifier of ``width`` delta. As
+    ``sigma_{s,delta}(t) = delta^(s-1) sigma_{s,1}(t / delta)``, a subclass implements ``unit`` only.
+
+    Attributes
+    ----------
+    order : int
+        The order s of the ridge spline.
+    width : float or array of shape (N,)
+        The width delta, or one width for each neuron. Zero for the ridge splines themselves.
+    n_derivatives : int
+        The highest derivative that is a function.
     """
 
     order: int
@@ -29,16 +50,16 @@ class Activation(ABC):
 
     @abstractmethod
     def unit(self, u: Array, k: int) -> Array:
-        """Return the ``k``-th derivative of ``sigma_{s,1}`` at ``u``; may overwrite ``u``."""
+        """Return the ``k``-th derivative of ``sigma_{s,1}`` at ``u``. ``u`` may be overwritten."""
 
     @property
     def scale(self) -> float | Array:
-        """The number by which arguments are divided before ``unit``: the width where there is one."""
+        """The number by which arguments are divided before ``unit`` is called: the width if it is positive."""
         return self.width
 
     @property
     def typical_width(self) -> float:
-        """The mean width of the neurons, or the default one where the transition is sharp."""
+        """The mean width of the neurons, or the default width if the width is zero."""
         return float(np.mean(self.width)) or DEFAULT_WIDTH
 
     def amplitude(self, k: int) -> float | Array:
@@ -46,7 +67,7 @@ class Activation(ABC):
         return self.scale ** float(self.order - 1 - k)
 
     def derivative(self, t: Any, k: int = 1) -> Array:
-        """Return the ``k``-th derivative at ``t``, of shape (...,) or (..., N) for a width for each neuron."""
+        """Return the ``k``-th derivative at ``t``, of shape (...,), or (..., N) if each neuron has its own width."""
         self.require(k)
         return self.unit(np.array(np.asarray(t, float) / self.scale), k) * self.amplitude(k)
 
@@ -55,32 +76,32 @@ class Activation(ABC):
         return self.derivative(t, 0)
 
     def require(self, k: int) -> None:
-        """Raise unless the ``k``-th derivative is a function that this class can compute."""
+        """Raise a ``ValueError`` if the ``k``-th derivative is not available."""
         if not 0 <= k <= self.n_derivatives:
             raise ValueError(
-                f"{self!r} has derivatives up to {self.n_derivatives}, derivative {k} was asked for: "
-                "take a smoother activation"
+                f"{self!r} has derivatives up to {self.n_derivatives}, derivative {k} was requested: "
+                "use a smoother activation"
             )
 
-    def rescaled(self, factor: Array) -> Activation:
-        """Return the activation whose widths are ``factor`` times as large."""
+    def rescale(self, factor: Array) -> Activation:
+        """Return the activation with all widths multiplied by ``factor``."""
         return self
 
-    def taken(self, index: Any) -> Activation:
-        """Return the activation of some of the neurons."""
+    def select(self, index: Any) -> Activation:
+        """Return the activation of the neurons ``index``."""
         return self
 
     def multiscale(self, n: int, factor: float, rng: np.random.Generator) -> Activation:
-        """Give each of ``n`` neurons a width of its own, up to ``factor`` times as large or small.
+        """Return the activation of ``n`` neurons with different widths, from ``width / factor`` to ``width * factor``.
 
-        The logarithms of the widths are spread evenly, in random order.
+        The widths are equally spaced on a logarithmic scale, in random order.
         """
         return self
 
-    def joined(self, n: int, other: Activation, m: int) -> Activation:
-        """Return the activation of ``n`` neurons of this kind and then ``m`` of ``other``."""
+    def concatenate(self, n: int, other: Activation, m: int) -> Activation:
+        """Return the activation of ``n`` neurons with this activation, followed by ``m`` neurons with ``other``."""
         if self != other:
-            raise ValueError(f"neurons with {self!r} and with {other!r} cannot be in one network")
+            raise ValueError(f"neurons with {self!r} and neurons with {other!r} cannot be in the same network")
         return self
 
 
@@ -88,7 +109,7 @@ class Activation(ABC):
 class ReLUPower(Activation):
     """The ridge spline ``sigma_s(t) = max(0, t)^(s-1) / (s-1)!`` with ``power = s - 1``; ``sigma_s(0) = 0``.
 
-    Its derivatives exist up to ``power`` (the last one almost everywhere).
+    It has ``power`` derivatives (the last one exists almost everywhere).
     """
 
     power: int = 2
@@ -100,22 +121,22 @@ class ReLUPower(Activation):
 
     @property
     def order(self) -> int:  # type: ignore[override]
-        """The paper's s."""
+        """The order s of the ridge spline."""
         return self.power + 1
 
     @property
     def n_derivatives(self) -> int:  # type: ignore[override]
-        """Highest derivative that is a function."""
+        """The highest derivative that is a function."""
         return self.power
 
     @property
     def width(self) -> float:  # type: ignore[override]
-        """Zero: the transition is sharp."""
+        """Zero: the spline is not smoothed."""
         return 0.0
 
     @property
     def scale(self) -> float:
-        """One: a homogeneous function needs no scale."""
+        """One: the function is homogeneous."""
         return 1.0
 
     def unit(self, u: Array, k: int) -> Array:
@@ -129,7 +150,7 @@ class ReLUPower(Activation):
 
 @dataclass(frozen=True)
 class Heaviside(ReLUPower):
-    """The step ``sigma_1(t) = 1`` for ``t > 0``, 0 elsewhere."""
+    """The step function ``sigma_1(t)``: 1 for ``t > 0``, 0 otherwise."""
 
     power: int = field(default=0, init=False, repr=False)
 
@@ -143,7 +164,7 @@ class ReLU(ReLUPower):
 
 @dataclass(frozen=True, eq=False)
 class SmoothActivation(Activation):
-    """An activation with a transition of ``width`` delta > 0: one number, or one for each neuron."""
+    """A smooth activation of ``width`` delta > 0: one number, or one for each neuron."""
 
     width: float | Array = DEFAULT_WIDTH
     n_derivatives: ClassVar[int] = 3  # type: ignore[misc]
@@ -163,35 +184,35 @@ class SmoothActivation(Activation):
     def __hash__(self) -> int:
         return hash((type(self), np.asarray(self.width).tobytes()))
 
-    def rescaled(self, factor: Array) -> Activation:
-        """Return the activation whose widths are ``factor`` times as large."""
+    def rescale(self, factor: Array) -> Activation:
+        """Return the activation with all widths multiplied by ``factor``."""
         return type(self)(self.width * factor)
 
     def multiscale(self, n: int, factor: float, rng: np.random.Generator) -> Activation:
-        """Return the activation of ``n`` neurons, each with a width of its own."""
+        """Return the activation of ``n`` neurons with different widths."""
         if factor == 1:
             return self
         exponents = np.linspace(-1.0, 1.0, n) if n > 1 else np.zeros(n)
         return type(self)(self.width * factor ** rng.permutation(exponents))
 
-    def taken(self, index: Any) -> Activation:
-        """Return the activation of some of the neurons, each with its width."""
+    def select(self, index: Any) -> Activation:
+        """Return the activation of the neurons ``index``, with their widths."""
         return type(self)(self.width[index]) if isinstance(self.width, np.ndarray) else self
 
-    def joined(self, n: int, other: Activation, m: int) -> Activation:
-        """Return the activation of ``n`` neurons of this kind and then ``m`` of ``other``, each with its width."""
+    def concatenate(self, n: int, other: Activation, m: int) -> Activation:
+        """Return the activation of ``n`` neurons with this activation, followed by ``m`` neurons with ``other``."""
         if type(self) is not type(other) or (self == other and np.ndim(self.width) == 0):
-            return super().joined(n, other, m)
+            return super().concatenate(n, other, m)
         return type(self)(np.concatenate([np.broadcast_to(self.width, n), np.broadcast_to(other.width, m)]))
 
 
 class Sigmoid(SmoothActivation):
-    """The logistic step ``1 / (1 + exp(-t / delta))``: ``sigma_1`` smoothed by ``sech(t / 2)^2 / 4``."""
+    """The logistic function ``1 / (1 + exp(-t / delta))``: ``sigma_1`` with the mollifier ``sech(t / 2)^2 / 4``."""
 
     order: ClassVar[int] = 1  # type: ignore[misc]
 
     def unit(self, u: Array, k: int) -> Array:
-        """Return the ``k``-th derivative, from ``sigma(-|u|)``, which keeps the tails exact."""
+        """Return the ``k``-th derivative, computed from ``sigma(-|u|)``, which is accurate for large ``|u|``."""
         if k == 0:
             return np.asarray(expit(u, out=u))
         sign = np.sign(u) if k == 2 else None
@@ -203,7 +224,7 @@ class Sigmoid(SmoothActivation):
 
 
 class Softplus(SmoothActivation):
-    """The logistic ramp ``delta log(1 + exp(t / delta))``: ``sigma_2`` smoothed; its derivative is the sigmoid."""
+    """The softplus function ``delta log(1 + exp(t / delta))``: smoothed ``sigma_2``. Its derivative is ``Sigmoid``."""
 
     order: ClassVar[int] = 2  # type: ignore[misc]
 
@@ -213,20 +234,21 @@ class Softplus(SmoothActivation):
 
 
 class Erf(SmoothActivation):
-    """The Gaussian step ``(1 + erf(t / (sqrt(2) delta))) / 2``: ``sigma_1`` smoothed by the normal density."""
+    """The Gaussian step ``(1 + erf(t / (sqrt(2) delta))) / 2``: ``sigma_1`` with the normal density as mollifier."""
 
     order: ClassVar[int] = 1  # type: ignore[misc]
 
     def unit(self, u: Array, k: int) -> Array:
-        """Return the normal distribution function, or its density times a Hermite polynomial."""
+        """Return the normal distribution function, or the normal density times a Hermite polynomial."""
         if k == 0:
             return np.asarray(ndtr(u, out=u))
         with np.errstate(over="ignore", under="ignore"):
             density = np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi)
-        u = np.clip(u, -40.0, 40.0)  # beyond it the density is zero, and zero times infinity is not
+        u = np.clip(u, -40.0, 40.0)  # the density is zero beyond; avoids zero times infinity
         return np.asarray(density * (1.0 if k == 1 else -u if k == 2 else u * u - 1))
 
 
+# Activations by the names that estimators accept.
 ACTIVATIONS: dict[str, type[Activation]] = {
     "heaviside": Heaviside,
     "relu": ReLU,

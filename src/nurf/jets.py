@@ -12,12 +12,14 @@ from nurf._types import Array, Mask
 from nurf._validation import as_derivative, as_finite, as_finite_or_nan, as_weights
 from nurf.differentiation import Backend, derivatives
 
-DERIVATIVE_KINDS = {1: "gradients", 2: "hessians"}  # order of the derivatives -> field of a jet
+__all__ = ["Jet", "from_callable"]
+
+DERIVATIVE_KINDS = {1: "gradients", 2: "hessians"}  # order -> name of the derivatives, as in the fields of a jet
 
 
 @dataclass(frozen=True, eq=False)
 class Jet:
-    """What is known of a function ``f`` at ``n`` points: values, gradients, Hessians.
+    """Values, gradients and Hessians of a function ``f`` at ``n`` points.
 
     Parameters
     ----------
@@ -89,16 +91,16 @@ class Jet:
 
     @classmethod
     def along(cls, X: Any, y: Any, directions: Any, slopes: Any, sample_weight: Any = None) -> Jet:
-        """Make a jet from derivatives along given directions, as Jacobian-vector products give them.
+        """Return a jet from directional derivatives, such as Jacobian-vector products.
 
         Parameters
         ----------
         X, y, sample_weight
             See ``Jet``.
         directions : array of shape (n, d) or (n, m, d)
-            One direction ``v`` at each point, or ``m``.
+            One direction ``v`` at each point, or ``m`` of them.
         slopes : array of shape (n,) or (n, m), with outputs (n, k) or (n, k, m)
-            The derivatives ``v . grad f``; NaN where not known.
+            The directional derivatives ``v . grad f``; NaN if unknown.
 
         Examples
         --------
@@ -116,7 +118,9 @@ class Jet:
             )
         expected = (*y.shape, V.shape[1])
         if slopes.shape != expected:
-            raise ValueError(f"`slopes` must be a number for each value and direction, {expected}, got {slopes.shape}")
+            raise ValueError(
+                f"`slopes` must be a number for each value and direction, of shape {expected}, got {slopes.shape}"
+            )
         known = ~np.isnan(slopes).reshape(len(X), -1, V.shape[1]).any(axis=1)
         frames, gradients = spans(np.where(known[..., None], V, 0.0), np.where(np.isnan(slopes), 0.0, slopes))
         return cls(X, y, gradients, sample_weight=sample_weight, frames=frames)
@@ -133,34 +137,34 @@ class Jet:
 
     @property
     def known(self) -> frozenset[str]:
-        """Which kinds of derivatives are known at one point at least."""
-        kinds = {"gradients": self.gradients, "hessians": self.hessians}
+        """The kinds of derivatives that are known at one or more points: "gradients", "hessians"."""
+        fields = {kind: self.derivatives(order) for order, kind in DERIVATIVE_KINDS.items()}
         if self.frames is not None and not self.frames.any():
-            del kinds["gradients"]
-        return frozenset(k for k, v in kinds.items() if v is not None and not np.all(np.isnan(v)))
+            del fields["gradients"]
+        return frozenset(kind for kind, array in fields.items() if array is not None and not np.all(np.isnan(array)))
 
     @property
     def has_value(self) -> Mask:
-        """Which rows have values, of shape (n,)."""
+        """Mask of the rows whose values are known, of shape (n,)."""
         return np.asarray(~np.isnan(self.y if self.y.ndim == 1 else self.y[:, 0]))
 
     def weights(self, order: int) -> Array:
-        """Return the weights of the values (``order=0``) or of the derivatives (1, 2), of shape (n,)."""
+        """Return the weights of the values (``order=0``) or of the derivatives (``order=1`` or 2), of shape (n,)."""
         if order and self.derivative_weight is not None:
             return self.derivative_weight
         return np.ones(self.n_samples) if self.sample_weight is None else self.sample_weight
 
     def derivatives(self, order: int) -> Array | None:
-        """Return the gradients for ``order=1``, the Hessians for ``order=2``."""
-        derivatives: Array | None = getattr(self, DERIVATIVE_KINDS[order])
-        return derivatives
+        """Return the gradients for ``order=1``, the Hessians for ``order=2``, or None if there are none."""
+        array: Array | None = getattr(self, DERIVATIVE_KINDS[order])
+        return array
 
     def derivative_rows(self, order: int) -> Array:
-        """Directions in which ``f`` varies at each point, as rows: ``F_k`` of shape (m, d), so (n, m, d) in all.
+        """Return the gradients or Hessians of all outputs as rows, one matrix ``F_k`` for each point: (n, m, d).
 
-        The gradients of all outputs for ``order=1``, the rows of all Hessians for ``order=2``, so that
-        ``F_k^T F_k`` is the paper's ``g_k g_k^T`` or ``H_k H_k^T`` (sections 4.3 and 4.4). An entry that is not known
-        is zero: of a gradient that is known in part, its projection onto what is known is left.
+        The rows of ``F_k`` are the gradients of all outputs for ``order=1``, the rows of all Hessians for ``order=2``:
+        ``F_k^T F_k`` is the paper's ``g_k g_k^T`` or ``H_k H_k^T`` (sections 4.3 and 4.4), summed over the outputs.
+        Unknown entries are set to zero.
         """
         derivatives = self.derivatives(order)
         assert derivatives is not None
@@ -169,32 +173,35 @@ class Jet:
         return np.where(unknown, 0.0, rows) if unknown.any() else rows
 
     def with_positive_weight(self) -> Jet:
-        """Return the jet without the rows of weight zero."""
+        """Return a copy without the rows of weight zero."""
         if self.sample_weight is None or np.all(self.sample_weight > 0):
             return self
         if not np.any(self.sample_weight > 0):
-            raise ValueError("`sample_weight` must be positive for at least one row, got zeros only")
+            raise ValueError("`sample_weight` must be positive in at least one row, got only zeros")
         return self[self.sample_weight > 0]
 
     def only(self, kinds: Collection[str]) -> Jet:
-        """Return the values with the named kinds of derivatives, without the rows of which nothing is left."""
+        """Return a copy with values and the given ``kinds`` of derivatives only.
+
+        If ``kinds`` is empty, rows whose values are unknown are omitted.
+        """
         dropped = set(DERIVATIVE_KINDS.values()) - set(kinds)
         fields: dict[str, Any] = dict.fromkeys(dropped) | ({"frames": None} if "gradients" in dropped else {})
         jet = self._with(**fields, derivative_weight=self.derivative_weight if kinds else None)
         return jet if kinds else jet.with_values()
 
     def _with(self, **fields: Any) -> Jet:
-        """Return a copy with other fields. They come from checked jets, so they are not checked again."""
+        """Return a copy with some fields replaced. They come from valid jets and are not validated again."""
         jet = object.__new__(Jet)
         jet.__dict__.update(vars(self) | fields)
         return jet
 
     def with_values(self) -> Jet:
-        """Return the jet without the rows whose values are not known."""
+        """Return a copy without the rows whose values are unknown."""
         return self if self.has_value.all() else self[self.has_value]
 
-    def filled(self, other: Jet) -> Jet:
-        """Take the derivatives that are not known from ``other``, a jet at the same points."""
+    def fill_unknown(self, other: Jet) -> Jet:
+        """Return a copy whose unknown derivatives are those of ``other``, a jet at the same points."""
 
         def fill(mine: Array | None, others: Array | None) -> Array | None:
             return others if mine is None else mine if others is None else np.where(np.isnan(mine), others, mine)
@@ -212,7 +219,7 @@ class Jet:
         return self.n_samples
 
     def __getitem__(self, rows: Any) -> Jet:
-        """Keep the jet at some of the points."""
+        """Return the jet at the points ``rows``."""
 
         def take(array: Array | None) -> Array | None:
             return None if array is None else array[rows]
@@ -220,14 +227,17 @@ class Jet:
         return self._with(**{name: take(array) for name, array in vars(self).items()})
 
     def __add__(self, other: Jet) -> Jet:
-        """Put the points of ``other`` behind these; what only one of the two knows is unknown for the other."""
+        """Return the jet at the points of both jets, those of ``other`` last.
+
+        Derivatives that only one of them has are unknown at the points of the other.
+        """
         if self.y.shape[1:] != other.y.shape[1:] or self.n_features != other.n_features:
             raise ValueError(
-                f"joined jets must have the same inputs and outputs, got {self.n_features} and {self.y.shape[1:]}, "
-                f"and {other.n_features} and {other.y.shape[1:]}"
+                f"concatenated jets must have the same inputs and outputs, got {self.n_features} and "
+                f"{self.y.shape[1:]}, and {other.n_features} and {other.y.shape[1:]}"
             )
 
-        def joined(a: Array | None, b: Array | None, fill_a: Any, fill_b: Any) -> Array | None:
+        def concatenated(a: Array | None, b: Array | None, fill_a: Any, fill_b: Any) -> Array | None:
             if a is None and b is None:
                 return None
             return np.concatenate([fill_a() if a is None else a, fill_b() if b is None else b])
@@ -239,15 +249,15 @@ class Jet:
         return Jet(
             np.concatenate([a.X, b.X]),
             np.concatenate([a.y, b.y]),
-            joined(a.gradients, b.gradients, unknown(a, 1), unknown(b, 1)),
-            joined(a.hessians, b.hessians, unknown(a, 2), unknown(b, 2)),
-            joined(a.sample_weight, b.sample_weight, lambda: a.weights(0), lambda: b.weights(0)),
-            joined(a.derivative_weight, b.derivative_weight, lambda: a.weights(1), lambda: b.weights(1)),
-            joined(a.frames, b.frames, None, None),
+            concatenated(a.gradients, b.gradients, unknown(a, 1), unknown(b, 1)),
+            concatenated(a.hessians, b.hessians, unknown(a, 2), unknown(b, 2)),
+            concatenated(a.sample_weight, b.sample_weight, lambda: a.weights(0), lambda: b.weights(0)),
+            concatenated(a.derivative_weight, b.derivative_weight, lambda: a.weights(1), lambda: b.weights(1)),
+            concatenated(a.frames, b.frames, None, None),
         )
 
     def _framed(self, other: Jet) -> Jet:
-        """Give the jet frames as wide as those of ``other``, if that has some."""
+        """Return a copy with frames of the same size as those of ``other``; the jet itself if neither has frames."""
         if self.frames is None and other.frames is None:
             return self
         n, d = self.X.shape
@@ -264,16 +274,16 @@ class Jet:
         return self._with(gradients=np.where(unknown, 0.0, self.gradients), frames=frames)
 
     def _frame_width(self) -> int:
-        """Return how many directions it takes to hold the gradients at one point."""
+        """Return the number ``r`` of directions in a frame: d for gradients without frames, 0 without gradients."""
         if self.frames is not None:
             return int(self.frames.shape[1])
         return 0 if self.gradients is None else self.n_features
 
     def __sub__(self, other: Jet) -> Jet:
-        """Return the jet of ``f - g`` at the same points, with the derivatives that both have."""
+        """Return the jet of ``f - g`` at the same points, with the derivatives that both jets have."""
         if self.y.shape != other.y.shape:
             raise ValueError(
-                f"jets that are subtracted must have the same shape, got {self.y.shape} and {other.y.shape}"
+                f"values of subtracted jets must have the same shape, got {self.y.shape} and {other.y.shape}"
             )
 
         def minus(a: Array | None, b: Array | None) -> Array | None:
@@ -291,17 +301,19 @@ class Jet:
 
 
 def from_callable(f: Callable[[Any], Any], X: Any, *, order: int = 1, backend: Backend = "auto") -> Jet:
-    """Return the jet of a Python function, with derivatives by JAX, torch or finite differences.
+    """Return the jet of a Python function, differentiated by JAX, torch or finite differences.
 
     Parameters
     ----------
     f : callable
-        From one point (d,) to a number or ``k`` of them, or from all points (n, d) to (n,) or (n, k).
+        A function of one point (d,) that returns a number or ``k`` numbers, or a function of all points (n, d) that
+        returns an array of shape (n,) or (n, k).
     X : array of shape (n, d)
-    order : {1, 2}, default 1
-        Whether Hessians are wanted too.
-    backend : {"auto", "jax", "torch", "finite_differences", "complex_step"}, default "auto"
-        See ``nurf.differentiation.derivatives``; "auto" takes what ``f`` is written in.
+        The points.
+    order : {1, 2}, default=1
+        2 to compute Hessians too.
+    backend : {"auto", "jax", "torch", "finite_differences", "complex_step"}, default="auto"
+        See ``nurf.differentiation.derivatives``. "auto" uses the framework in which ``f`` is written.
 
     Examples
     --------
@@ -314,10 +326,10 @@ def from_callable(f: Callable[[Any], Any], X: Any, *, order: int = 1, backend: B
 
 
 def spans(directions: Array, slopes: Array) -> tuple[Array, Array]:
-    """Return orthonormal frames (n, r, d) of the ``directions`` (n, m, d), and the part of the gradients in them.
+    """Return orthonormal frames (n, r, d) that span the ``directions`` (n, m, d), and the projected gradients.
 
-    ``slopes`` (n, [k,] m) are the derivatives along the directions. The gradient of least length that has them (in the
-    sense of least squares where directions depend on each other) is ``V^+ slopes``, by the singular values of ``V``.
+    ``slopes`` (n, [k,] m) are the derivatives along the directions. The projected gradient is the minimum-norm
+    least-squares solution ``V^+ slopes``, where the rows of ``V`` are the directions.
     """
     sizes = np.linalg.norm(directions, axis=2, keepdims=True)
     units = np.divide(directions, sizes, where=sizes > 0, out=np.zeros_like(directions))

@@ -1,4 +1,4 @@
-"""Kernels of random features: those of given neurons, and the infinite-width limit of uniform ones."""
+"""Kernels of random features: the kernel of given neurons, and the infinite-width limit of uniform features."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ from nurf._validation import as_finite
 from nurf.activations import Activation, Erf, Sigmoid, Softplus
 from nurf.networks import Ball, Features, ShallowNetwork
 
-ROUNDING = 1e-9  # by which a point may leave the ball, in radii: scaled data end on its boundary
-REACH = 40.0  # exp(-REACH) is nothing
-STEP = 1 / 64  # of the tables: quintic splines are then exact to about 1e-12
+__all__ = ["FiniteRankKernel", "Kernel", "UniformKernel", "rkhs_norm"]
+
+TOLERANCE = 1e-9  # relative distance by which points may lie outside the ball; scaled data lie on its boundary
+CUTOFF = 40.0  # exp(-CUTOFF) is negligible
+STEP = 1 / 64  # of the tables, for which quintic splines are accurate to about 1e-12
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 class Kernel(ABC):
     """A positive semidefinite function ``k(x, x')`` of two points.
 
-    ``kernel(X, Y)`` is the matrix of all pairs of rows, of shape (n, m); ``kernel(X)`` that of the rows of ``X``
-    with themselves. A single point may be given as a vector (d,) and drops its axis: two vectors give a number.
-    scikit-learn's ``KernelRidge`` takes such an object as ``kernel``, and is much faster with the matrix itself and
+    ``kernel(X, Y)`` is the kernel matrix of shape (n, m), and ``kernel(X)`` is ``kernel(X, X)``. If an argument is a
+    single point of shape (d,), its axis is missing in the result: for two points the result is a number.
+    scikit-learn's ``KernelRidge`` accepts a kernel object as ``kernel``, but is much faster with the kernel matrix and
     ``kernel="precomputed"``.
     """
 
@@ -45,17 +47,17 @@ class Kernel(ABC):
 
     @abstractmethod
     def _matrix(self, X: Array, Y: Array) -> Array:
-        """Return ``k`` for all pairs of rows; ``Y is X`` where they are the same."""
+        """Return the kernel matrix (n, m). ``Y is X`` if both are the same."""
 
     @abstractmethod
     def _check(self, name: str, X: Array) -> None:
-        """Raise unless the kernel is known at the rows of ``X``."""
+        """Raise a ``ValueError`` if the kernel is not defined at the rows of ``X``."""
 
     def _points(self, name: str, value: Any) -> tuple[Array, Any]:
-        """Return points as rows, and what to take of their axis in the result."""
+        """Return points as rows (n, d), and the index for their axis of the kernel matrix."""
         points = as_finite(name, value)
         if points.ndim not in (1, 2) or points.shape[-1] == 0:
-            raise ValueError(f"`{name}` must be points of shape (n, d) or one of shape (d,), got {points.shape}")
+            raise ValueError(f"`{name}` must be points of shape (n, d) or one point of shape (d,), got {points.shape}")
         rows = np.atleast_2d(points)
         self._check(name, rows)
         return rows, slice(None) if points.ndim == 2 else 0
@@ -63,42 +65,45 @@ class Kernel(ABC):
 
 @dataclass(frozen=True)
 class UniformKernel(Kernel):
-    """The limit of uniform random features for infinitely many neurons, inside the ball.
+    """The infinite-width limit of uniform random features, for points in a ball.
 
     ``k_{R,s,delta}(x, x') = E sigma_{s,delta}(a.x + b) sigma_{s,delta}(a.x' + b)`` for ``a`` uniform on the unit sphere
-    and ``b`` uniform on ``[-R, R]``, the law of ``Uniform()`` on ``Ball(R)`` (paper, eqs. 2.6 and 2.8). The neurons
-    ``(a, b)`` and ``(-a, -b)`` together leave a polynomial and a function of the distance (paper, eq. 3.7):
+    and ``b`` uniform on ``[-R, R]``, the density of ``Uniform()`` on ``Ball(R)`` (paper, eqs. 2.6 and 2.8). Adding up
+    the neurons ``(a, b)`` and ``(-a, -b)`` gives a polynomial plus a function of the distance (paper, eq. 3.7):
 
         k = [E ((a.x + b) (a.x' + b))^(s-1) + (-1)^s B(s, s) / (2 R) g(|x - x'|)] / (2 (s-1)!^2),
         g(r) = E |a_1 r + eps_1 - eps_2|^(2s-1),
 
-    with Euler's ``B(s, s) = (s-1)!^2 / (2s-1)!`` and with ``eps_1, eps_2`` drawn from the mollifier of width
-    ``delta`` (logistic or normal). For ``delta = 0`` this is, with ``r = |x - x'|``,
+    where ``B(s, s) = (s-1)!^2 / (2s-1)!`` is Euler's beta function, and ``eps_1, eps_2`` are independent random
+    variables whose density is the mollifier of width ``delta`` (logistic or normal). For ``delta = 0`` and
+    ``r = |x - x'|`` the kernel is
 
         s = 1:  1/2 - E|a_1| r / (4 R),
         s = 2:  R^2 / 6 + x.x' / (2 d) + E|a_1|^3 r^3 / (24 R),
         s = 3:  R^4 / 40 + R^2 (|x|^2 + |x'|^2 + 4 x.x') / (24 d)
                 + (|x|^2 |x'|^2 + 2 (x.x')^2) / (8 d (d+2)) - E|a_1|^5 r^5 / (480 R).
 
-    A width changes ``g`` only (in the polynomial ``eps_1`` and ``eps_2`` are independent and have mean zero).
+    The width changes ``g`` only: ``eps_1`` and ``eps_2`` are independent and have mean zero, so they do not change the
+    polynomial.
 
-    For ``delta = 0`` the formula is exact for ``|x|, |x'| <= R``; outside it is false and raises. For ``delta > 0``
-    it moves the ends of the offsets to where the transitions have died out. The error of that is at most
+    For ``delta = 0`` the formula is exact for ``|x|, |x'| <= R``. It does not hold for points outside the ball, which
+    raise a ``ValueError``. For ``delta > 0`` the formula extends the range of the offsets beyond ``[-R, R]``, which
+    causes an error of at most
 
         C (e(|x|) + e(|x'|)),  e(t) = exp(-(R - t) / delta)  (normal: exp(-(R - t)^2 / (2 delta^2))),
 
-    ``C = delta / (2 R)`` for ``s = 1`` and ``C = delta^2 (1 + delta / R)`` for ``s = 2``: nothing where all points stay
-    many widths away from the boundary. Seen along most ``a`` they do, and the error is smaller than the bound: for
-    ``Sigmoid(R / 10)`` and points on the sphere ``|x| = R`` itself, 0.01 for ``d = 2`` and 0.001 for ``d = 6``.
-    Matrices are positive semidefinite up to that error.
+    with ``C = delta / (2 R)`` for ``s = 1`` and ``C = delta^2 (1 + delta / R)`` for ``s = 2``. It is negligible if all
+    points are many widths away from the boundary. The actual error is smaller than the bound: for ``Sigmoid(R / 10)``
+    and points on the sphere ``|x| = R`` it is 0.01 for ``d = 2`` and 0.001 for ``d = 6``. Kernel matrices are positive
+    semidefinite up to this error.
 
     Parameters
     ----------
     activation : Activation
         ``Heaviside``, ``ReLU``, ``ReLUPower(2)``, or one of ``Sigmoid``, ``Erf``, ``Softplus`` with one width.
     radius : float, default=1
-        The ball's radius ``R``, which bounds the offsets and the points. A smooth kernel wants it a few widths larger
-        than the points do.
+        The radius ``R`` of the ball that contains the points, and the bound of the offsets. For a smooth activation it
+        should be a few widths larger than the points require.
 
     Examples
     --------
@@ -120,37 +125,37 @@ class UniformKernel(Kernel):
         if self.activation.order not in (1, 2, 3):
             raise ValueError(f"`activation` must have order 1, 2 or 3, got {self.activation!r}")
         if np.ndim(width) > 0:
-            raise ValueError(f"`activation` must have one width for all neurons, got {np.size(width)} of them")
-        if width != 0 and kind not in SPREADS:
-            names = ", ".join(known.__name__ for known in SPREADS)
+            raise ValueError(f"`activation` must have the same width for all neurons, got {np.size(width)} widths")
+        if width != 0 and kind not in DIFFERENCE_MOMENTS:
+            names = ", ".join(known.__name__ for known in DIFFERENCE_MOMENTS)
             raise ValueError(f"a smooth `activation` must be one of {names}, got {self.activation!r}")
         if not width < self.radius:
             raise ValueError(f"`width` must be smaller than `radius` = {self.radius}, got {width}")
 
     def _check(self, name: str, X: Array) -> None:
         lengths = np.linalg.norm(X, axis=1)
-        outside = lengths > self.radius * (1 + ROUNDING)
+        outside = lengths > self.radius * (1 + TOLERANCE)
         if outside.any():
             row = int(np.argmax(outside))
             raise ValueError(
                 f"`{name}` must lie in the ball of radius {self.radius}, outside of which the formula does not hold, "
-                f"got length {lengths[row]:.6g} in row {row}: scale the points or take a larger `radius`"
+                f"got length {lengths[row]:.6g} in row {row}: scale the points or use a larger `radius`"
             )
 
     def _matrix(self, X: Array, Y: Array) -> Array:
         s, R = self.activation.order, self.radius
-        jump = (-1) ** s * beta(s, s) / (2 * R) * self._mean_power(cdist(X, Y), X.shape[1])
-        return np.asarray((_mean_product(s - 1, X, Y, R) + jump) / (2 * math.factorial(s - 1) ** 2))
+        radial = (-1) ** s * beta(s, s) / (2 * R) * self._mean_power(cdist(X, Y), X.shape[1])
+        return np.asarray((_mean_product(s - 1, X, Y, R) + radial) / (2 * math.factorial(s - 1) ** 2))
 
     def _mean_power(self, r: Array, d: int) -> Array:
         """Return ``g(r) = E |a_1 r + eps_1 - eps_2|^(2s-1)``."""
         width, power = float(self.activation.width), 2 * self.activation.order - 1
         result = _moment(power, d) * r**power
         if width > 0:
-            spread = SPREADS[type(self.activation)]
-            rest = _table(spread.rest, d, 2 * self.radius / width)
-            result += width ** (power - 1) * spread.slope * _moment(1, d) * r
-            result += width**power * rest(np.arcsinh(r / width))
+            moments = DIFFERENCE_MOMENTS[type(self.activation)]
+            remainder = _table(moments.remainder, d, 2 * self.radius / width)
+            result += width ** (power - 1) * moments.slope * _moment(1, d) * r
+            result += width**power * remainder(np.arcsinh(r / width))
         return np.asarray(result)
 
 
@@ -158,8 +163,8 @@ class UniformKernel(Kernel):
 class FiniteRankKernel(Kernel):
     """The kernel of given neurons, ``k_{M,N}(x, x') = 1/N sum_n phi_n(x) phi_n(x')`` (paper, eq. 1.7).
 
-    Ridge regression on ``K`` rows with the penalty ``alpha N / 2 |c|^2`` (eq. 1.6) and no tail is kernel ridge
-    regression with this kernel and the penalty ``alpha K``. The tail of ``features``, if any, is not counted.
+    Ridge regression on ``K`` samples with the penalty ``alpha N / 2 |c|^2`` (eq. 1.6) and no tail is kernel ridge
+    regression with this kernel and the penalty ``alpha K``. A tail of ``features`` is ignored.
     """
 
     features: Features
@@ -176,7 +181,7 @@ class FiniteRankKernel(Kernel):
 
 
 class Fitted(Protocol):
-    """A result that has a ``network``."""
+    """A result of a fit, with an attribute ``network``."""
 
     @property
     def network(self) -> ShallowNetwork:
@@ -185,21 +190,20 @@ class Fitted(Protocol):
 
 
 def rkhs_norm(fitted: ShallowNetwork | Fitted) -> Array:
-    """Return the norm of a network in the Hilbert space of its own law: a number, or one for each output (k,).
+    """Return the norm of a network in the Hilbert space of its density: a number, or one for each output (k,).
 
-    ``|f|^2 = int c(omega)^2 dM(omega)``, which is ``N sum_n c_n^2`` for the neurons drawn, as ``c_n = c(omega_n) / N``
-    (paper, eqs. 2.9 and 2.10; the text between them prints this substitution the other way round). It is what ridge
-    regression keeps small, and of its outer weights it is exactly the norm in the space of ``FiniteRankKernel``. The
-    tail does not count.
+    ``|f|^2 = int c(omega)^2 dM(omega)``, which is ``N sum_n c_n^2`` for sampled neurons, as ``c_n = c(omega_n) / N``
+    (paper, eqs. 2.9 and 2.10; the text between them has this substitution inverted). Ridge regression penalises its
+    square; for the solution of ridge regression it is the norm in the reproducing kernel Hilbert space of
+    ``FiniteRankKernel``. The tail is ignored.
 
-    The norm depends on the law from which the neurons came. A law that puts them where the function varies has many of
-    them share the work, and each outer weight is small. A law that leaves most of them idle needs large weights on the
-    few that help. So of two laws that represent the same function equally well, the one that suits it has the smaller
-    norm.
+    The norm depends on the density from which the neurons were sampled. If neurons are placed where the function
+    varies, many of them contribute, with small outer weights. If most of them contribute nothing, the others need large
+    weights. So if two networks represent a function equally well, the one with the better density has the smaller norm.
 
     Parameters
     ----------
-    fitted : ShallowNetwork, or a result with such a ``network``
+    fitted : ShallowNetwork or object with an attribute ``network``
     """
     network: ShallowNetwork = getattr(fitted, "network", cast(Any, fitted))
     norm: Array = math.sqrt(network.features.n_neurons) * np.linalg.norm(network.coef, axis=0)
@@ -207,15 +211,15 @@ def rkhs_norm(fitted: ShallowNetwork | Fitted) -> Array:
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Moments of the difference ``zeta = eps_1 - eps_2`` of two draws from a mollifier of width one.
+class _DifferenceMoments:
+    """Moments of the difference ``zeta = eps_1 - eps_2`` of two samples from a mollifier of width one.
 
-    ``E |t + zeta|^(2s-1) = |t|^(2s-1) + slope |t| + rest(|t|)``, where ``rest`` dies out by ``REACH``; ``slope`` is
-    zero for ``s = 1`` and three times the variance of ``zeta`` for ``s = 2``.
+    ``E |t + zeta|^(2s-1) = |t|^(2s-1) + slope |t| + remainder(|t|)``. ``slope`` is zero for ``s = 1`` and three times
+    the variance of ``zeta`` for ``s = 2``; ``remainder`` is negligible beyond ``CUTOFF``.
     """
 
     slope: float
-    rest: Callable[[Array], Array]
+    remainder: Callable[[Array], Array]
 
 
 def _logistic_step(t: Array) -> Array:
@@ -224,26 +228,26 @@ def _logistic_step(t: Array) -> Array:
 
 
 def _normal_step(t: Array) -> Array:
-    """Return the mean of ``|t + zeta| - t`` for ``zeta ~ N(0, 2)``, a folded normal."""
+    """Return the mean of ``|t + zeta| - t`` for ``zeta ~ N(0, 2)``, from the folded normal distribution."""
     return np.asarray(2 / math.sqrt(math.pi) * np.exp(-(t**2) / 4) - t * erfc(t / 2))
 
 
 def _logistic_ramp(t: Array) -> Array:
-    """Return the function that decays and has six times ``_logistic_step`` as its second derivative.
+    """Return the decaying function whose second derivative is six times ``_logistic_step``.
 
     The second derivative of ``E |t + zeta|^3`` is ``6 E |t + zeta|``, hence
-    ``rest(t) = 12 int_0^inf v (t + v) / (exp(t + v) - 1) dv``.
+    ``remainder(t) = 12 int_0^inf v (t + v) / (exp(t + v) - 1) dv``.
     """
     total = np.zeros_like(t)
-    for v, weight in zip(REACH * (1 + NODES) / 2, REACH * WEIGHTS / 2, strict=True):
+    for v, weight in zip(CUTOFF * (1 + NODES) / 2, CUTOFF * WEIGHTS / 2, strict=True):
         total += 12 * weight * v / exprel(t + v)
     return total
 
 
-SPREADS: dict[type[Activation], Spread] = {
-    Sigmoid: Spread(0.0, _logistic_step),
-    Erf: Spread(0.0, _normal_step),
-    Softplus: Spread(2 * math.pi**2, _logistic_ramp),
+DIFFERENCE_MOMENTS: dict[type[Activation], _DifferenceMoments] = {
+    Sigmoid: _DifferenceMoments(0.0, _logistic_step),
+    Erf: _DifferenceMoments(0.0, _normal_step),
+    Softplus: _DifferenceMoments(2 * math.pi**2, _logistic_ramp),
 }
 
 
@@ -264,23 +268,23 @@ def _moment(power: int, d: int) -> float:
 
 
 @lru_cache(maxsize=64)
-def _table(rest: Callable[[Array], Array], d: int, reach: float) -> PPoly:
-    """Return ``E rest(|a_1| t)`` for ``0 <= t <= reach`` as a function of ``arcsinh t``, which resolves all scales."""
-    end = math.asinh(reach)
+def _table(f: Callable[[Array], Array], d: int, t_max: float) -> PPoly:
+    """Return ``E f(|a_1| t)`` for ``0 <= t <= t_max`` as a function of ``arcsinh t``, which resolves all scales."""
+    end = math.asinh(t_max)
     nodes = np.linspace(0.0, end, 16 + math.ceil(end / STEP))
-    return PPoly.from_spline(make_interp_spline(nodes, _mean_over_sphere(rest, d, np.sinh(nodes)), k=5))
+    return PPoly.from_spline(make_interp_spline(nodes, _mean_over_sphere(f, d, np.sinh(nodes)), k=5))
 
 
-def _mean_over_sphere(rest: Callable[[Array], Array], d: int, t: Array) -> Array:
-    """Return ``E rest(|a_1| t)`` by Gauss quadrature in the angle, where ``a_1 = sin(angle)`` has a smooth density.
+def _mean_over_sphere(f: Callable[[Array], Array], d: int, t: Array) -> Array:
+    """Return ``E f(|a_1| t)``, by Gauss quadrature over the angle with ``a_1 = sin(angle)``.
 
-    The density is proportional to ``cos(angle)^(d-2)``; the rule covers the angles where neither that nor ``rest`` is
-    nothing.
+    The density of the angle is proportional to ``cos(angle)^(d-2)``. The quadrature omits angles where this density or
+    ``f`` is negligible.
     """
     if d == 1:
-        return rest(t)
-    widest = math.acos(math.exp(-REACH / (d - 2))) if d > 2 else math.pi / 2
-    angles = np.minimum(widest, np.arcsin(REACH / np.maximum(t, REACH)))
+        return f(t)
+    widest = math.acos(math.exp(-CUTOFF / (d - 2))) if d > 2 else math.pi / 2
+    angles = np.minimum(widest, np.arcsin(CUTOFF / np.maximum(t, CUTOFF)))
     angle = angles[:, None] * (1 + NODES) / 2
     density = 2 / math.sqrt(math.pi) * poch((d - 1) / 2, 0.5) * np.cos(angle) ** (d - 2)
-    return np.asarray(angles / 2 * ((density * rest(t[:, None] * np.sin(angle))) @ WEIGHTS))
+    return np.asarray(angles / 2 * ((density * f(t[:, None] * np.sin(angle))) @ WEIGHTS))

@@ -1,4 +1,15 @@
-"""Laws on hyperplanes: where neurons sit, and which way they point."""
+"""Densities from which hyperplanes are sampled: they determine the position and the direction of the neurons.
+
+A ``Density`` holds parameters only. ``density.prepare(jet)`` returns a ``PreparedDensity``, which can be sampled.
+
+>>> import numpy as np
+>>> from nurf import densities, problems
+>>> problem = problems.get("checkmark")
+>>> jet = problem.jet(problem.sample(100, np.random.default_rng(0)))
+>>> prepared = densities.Nonlocal(bandwidth=0.1).prepare(jet)
+>>> prepared.sample(50, np.random.default_rng(1)).normals.shape
+(50, 2)
+"""
 
 from collections.abc import Callable
 
@@ -6,9 +17,12 @@ from nurf.densities._active_subspace import ActiveSubspace
 from nurf.densities._base import Density, PreparedDensity
 from nurf.densities._local import Local
 from nurf.densities._nonlocal import Nonlocal
+from nurf.densities._profiles import Cauchy, Gaussian, Logistic, Mollifier
 from nurf.densities._representation import Representation
+from nurf.densities._samplers import Metropolis, Rejection, Sampler
 from nurf.densities._uniform import Uniform
 
+# Densities by the names that estimators accept, each as a function of the order of the activation.
 DENSITIES: dict[str, Callable[[int], Density]] = {
     "uniform": lambda order: Uniform(),
     "active_subspace": ActiveSubspace,
@@ -20,10 +34,17 @@ DENSITIES: dict[str, Callable[[int], Density]] = {
 __all__ = [
     "DENSITIES",
     "ActiveSubspace",
+    "Cauchy",
     "Density",
+    "Gaussian",
     "Local",
+    "Logistic",
+    "Metropolis",
+    "Mollifier",
     "Nonlocal",
     "PreparedDensity",
+    "Rejection",
     "Representation",
+    "Sampler",
     "Uniform",
 ]

@@ -1,4 +1,4 @@
-"""The active-subspace law: one covariance of derivatives for the whole domain."""
+"""The active-subspace density: one covariance matrix of derivatives for the whole domain."""
 
 from __future__ import annotations
 
@@ -16,36 +16,42 @@ from nurf.networks import Domain, Hyperplanes
 
 @dataclass(frozen=True)
 class ActiveSubspace(DerivativeDensity):
-    """Normals by the angular central Gaussian of ``C = sum_k g_k g_k^T``, uniform offsets (paper, section 4.3.1).
+    """Angular central Gaussian normals with ``C = sum_k g_k g_k^T``, and uniform offsets (paper, section 4.3.1).
 
-    ``a = g / |g|`` with ``g ~ N(0, C)``; for ``order=2``, ``C = sum_k H_k H_k^T``. On a rank-deficient ``C`` all
-    normals lie in its range: a direction in which the function is constant never gets a neuron.
+    ``a = g / |g|`` with ``g ~ N(0, C)``; for ``order=2``, ``C = sum_k H_k H_k^T``. The sums are weighted by the sample
+    weights. All normals lie in the range of ``C``: if the function is constant along a direction, no neuron varies
+    along it.
+
+    Parameters
+    ----------
+    order : {1, 2}, default=1
+        1 to use gradients, 2 to use Hessians.
     """
 
     def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
-        directions = self._directions(jet) * np.sqrt(jet.weights(1))[:, None, None]
-        scales, axes = principal_axes(directions.reshape(-1, jet.n_features))
+        rows = self._scaled_rows(jet) * np.sqrt(jet.weights(1))[:, None, None]
+        scales, axes = principal_axes(rows.reshape(-1, jet.n_features))
         return PreparedActiveSubspace(domain, scales, axes)
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedActiveSubspace(PreparedDensity):
-    """The law of ``ActiveSubspace``: ``C = axes^T diag(scales)^2 axes`` with ``axes`` of shape (r, d)."""
+    """The density of ``ActiveSubspace`` with ``C = axes^T diag(scales)^2 axes``, ``axes`` of shape (r, d)."""
 
     domain: Domain
     scales: Array
     axes: Array
 
     def sample(self, n: int, rng: np.random.Generator) -> Hyperplanes:
-        """Draw ``n`` independent hyperplanes."""
-        # noise along the coordinates, so that a seed fixes the draw whatever signs the axes have
+        """Return ``n`` independent hyperplanes."""
+        # noise in the original coordinates: the result does not depend on the signs of the axes
         directions = (rng.standard_normal((n, self.axes.shape[1])) @ self.axes.T * self.scales) @ self.axes
         return with_uniform_offsets(directions, self.domain, rng)
 
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
-        """Return the logarithm of eq. 4.4 times the uniform density of the offset; minus infinity off the range."""
+        """Return the log of eq. 4.4 times the density of the offset; minus infinity outside the range of ``C``."""
         coordinates, inside = in_range(hyperplanes.normals, self.axes)
-        lengths = np.linalg.norm(coordinates / self.scales, axis=1)  # sqrt(a^T C^+ a), zero only off the range
+        lengths = np.linalg.norm(coordinates / self.scales, axis=1)  # sqrt(a^T C^+ a)
         lengths = np.maximum(lengths, np.finfo(float).tiny)
         r = len(self.scales)
         angular = -log_sphere_area(r) - np.log(self.scales).sum() - r * np.log(lengths)

@@ -1,4 +1,4 @@
-"""Laws of directions on the unit sphere, the angular central Gaussian among them (paper, section 4.3.1)."""
+"""Distributions on the unit sphere, such as the angular central Gaussian (paper, section 4.3.1)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def log_sphere_area(dimension: int) -> float:
 def principal_axes(rows: Array) -> tuple[Array, Array]:
     """Return the nonzero singular values (r,) of ``rows`` (n, d) and the right singular vectors (r, d).
 
-    The vectors span the range of ``C = rows^T rows``: directions that no row has are left out exactly.
+    The vectors span the range of ``C = rows^T rows``.
     """
     _, values, vectors = np.linalg.svd(rows, full_matrices=False)
     kept = values > values[0] * max(rows.shape) * np.finfo(float).eps
@@ -44,7 +44,7 @@ def log_angular_density(covariances: Array, normals: Array) -> Array:
     """
     d = normals.shape[1]
     eigenvalues, vectors = np.linalg.eigh(covariances)
-    floor = np.finfo(float).eps * eigenvalues[:, -1:]  # rounding may leave an eigenvalue below zero
+    floor = np.finfo(float).eps * eigenvalues[:, -1:]  # rounding errors can make an eigenvalue negative
     eigenvalues = np.maximum(eigenvalues, np.maximum(floor, np.finfo(float).tiny))
     quadratic = np.einsum("mdN,md->mN", (np.swapaxes(vectors, 1, 2) @ normals.T) ** 2, 1 / eigenvalues)
     half_log_det = 0.5 * np.log(eigenvalues).sum(axis=1)
@@ -52,16 +52,16 @@ def log_angular_density(covariances: Array, normals: Array) -> Array:
 
 
 def in_range(normals: Array, axes: Array) -> tuple[Array, Array]:
-    """Return the coordinates of ``normals`` along orthonormal ``axes`` (r, d), and which of them lie in their span."""
+    """Return the coordinates of ``normals`` along orthonormal ``axes`` (r, d), and a mask of those in the span."""
     coordinates = normals @ axes.T
     inside = np.sum(coordinates**2, axis=1) > 1 - 1e-8
     return coordinates, inside
 
 
-def around(axes: Array, power: int, rng: np.random.Generator) -> Array:
-    """Draw a unit vector ``a`` for each unit vector ``v`` of ``axes`` (n, d), in proportion to ``|a.v|^power``.
+def sample_around(axes: Array, power: int, rng: np.random.Generator) -> Array:
+    """Return a random unit vector ``a`` with density proportional to ``|a.v|^power`` for each row ``v`` of ``axes``.
 
-    ``1 - (a.v)^2`` has the law ``Beta((d - 1) / 2, (power + 1) / 2)``.
+    The rows are unit vectors. ``1 - (a.v)^2`` has the distribution ``Beta((d - 1) / 2, (power + 1) / 2)``.
     """
     n, d = axes.shape
     signs = rng.choice([-1.0, 1.0], size=(n, 1))
@@ -74,9 +74,10 @@ def around(axes: Array, power: int, rng: np.random.Generator) -> Array:
 
 
 def sphere_quadrature(dimension: int, nodes: int) -> tuple[Array, Array]:
-    """Return unit vectors (n, d) and weights (n,) that integrate smooth functions over the sphere, for d <= 3.
+    """Return the nodes (n, d) and weights (n,) of a quadrature rule on the unit sphere, for d <= 3.
 
-    Both points for d = 1, ``nodes`` angles for d = 2, ``nodes`` angles times ``nodes / 2`` Gauss heights for d = 3.
+    Both points for d = 1, ``nodes`` equispaced angles for d = 2, and for d = 3 the product with a Gauss-Legendre rule
+    of ``nodes / 2`` points in the height.
     """
     if dimension == 1:
         return np.array([[1.0], [-1.0]]), np.ones(2)
@@ -91,4 +92,4 @@ def sphere_quadrature(dimension: int, nodes: int) -> tuple[Array, Array]:
             [np.column_stack([r * circle, np.full(nodes, z)]) for r, z in zip(radii, heights, strict=True)]
         )
         return points, np.repeat(weights, nodes) * 2 * np.pi / nodes
-    raise ValueError(f"quadrature over the sphere is for d <= 3, got d = {dimension}")
+    raise ValueError(f"quadrature over the sphere is implemented for d <= 3, got d = {dimension}")

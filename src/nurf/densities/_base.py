@@ -1,4 +1,4 @@
-"""What a law on hyperplanes is, and what it asks of the data."""
+"""Base classes of the densities."""
 
 from __future__ import annotations
 
@@ -8,47 +8,49 @@ from dataclasses import dataclass
 import numpy as np
 
 from nurf._types import Array
-from nurf.jets import Jet
+from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Ball, Domain, Hyperplanes
 
 
 class PreparedDensity(ABC):
-    """A probability law on hyperplanes, ready to be sampled."""
+    """A probability density on hyperplanes that can be sampled."""
 
     @abstractmethod
     def sample(self, n: int, rng: np.random.Generator) -> Hyperplanes:
-        """Draw ``n`` independent hyperplanes."""
+        """Return ``n`` hyperplanes drawn from the density."""
 
     @abstractmethod
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
         """Return the logarithm of the density with respect to ``da db``, of shape (N,).
 
-        ``da`` is the surface measure of the unit sphere; where all normals lie in a subspace, that of the subspace's
-        own unit sphere, and the density is zero off it. A law that is known only up to a constant factor says so.
+        ``da`` is the surface measure of the unit sphere. If all normals lie in a subspace, it is the surface measure of
+        the unit sphere in that subspace, and the density is zero elsewhere. Some densities are known only up to a
+        constant factor; their docstrings say so.
         """
 
 
 class Density(ABC):
-    """The recipe of a law: parameters only. ``prepare`` makes the law from data."""
+    """The parameters of a density on hyperplanes. ``prepare`` computes the density from data."""
 
     @property
     def needs(self) -> frozenset[str]:
-        """The kinds of derivatives without which the law cannot be made."""
+        """The kinds of derivatives that the density requires."""
         return frozenset()
 
     def at_width(self, width: float) -> Density:
-        """Fill in the parameters whose default follows the width of the neurons."""
+        """Return a copy in which parameters that are None are set from the width of the neurons."""
         return self
 
     def prepare(self, jet: Jet, domain: Domain | None = None) -> PreparedDensity:
-        """Make the law from the data.
+        """Return the density for the given data.
 
         Parameters
         ----------
         jet : Jet
-            Points in the domain, and what is known of the function there. Rows of weight zero do not count.
-        domain : Domain, default Ball(1)
-            The set that the hyperplanes of a law without data of their own must meet.
+            Points in the domain, with values and derivatives of the function. Rows of weight zero are ignored.
+        domain : Domain, default=Ball(1)
+            The domain of the function. Uniform offsets, and those of ``Representation``, are restricted to hyperplanes
+            that intersect it.
         """
         jet = jet.with_positive_weight()
         missing = sorted(self.needs - jet.known)
@@ -63,28 +65,29 @@ class Density(ABC):
 
 @dataclass(frozen=True)
 class DerivativeDensity(Density):
-    """A recipe that uses derivatives: gradients for ``order=1``, Hessians for ``order=2`` (paper, 4.3 and 4.4)."""
+    """A density based on gradients (``order=1``) or Hessians (``order=2``); see the paper, sections 4.3 and 4.4."""
 
     order: int = 1
 
     def __post_init__(self) -> None:
-        if self.order not in (1, 2):
+        if self.order not in tuple(DERIVATIVE_KINDS):
             raise ValueError(f"`order` must be 1 (gradients) or 2 (Hessians), got {self.order!r}")
 
     @property
     def needs(self) -> frozenset[str]:
-        """Gradients or Hessians."""
-        return frozenset({"gradients" if self.order == 1 else "hessians"})
+        """Gradients for order 1, Hessians for order 2."""
+        return frozenset({DERIVATIVE_KINDS[self.order]})
 
-    def _directions(self, jet: Jet) -> Array:
-        """Return ``jet.directions`` divided by its largest entry; laws do not depend on the scale of ``f``."""
-        directions = jet.derivative_rows(self.order)
+    def _scaled_rows(self, jet: Jet) -> Array:
+        """Return ``jet.derivative_rows`` divided by the largest entry: densities do not depend on the scale of ``f``.
+
+        Derivatives of weight zero are set to zero.
+        """
+        rows = jet.derivative_rows(self.order)
         if jet.derivative_weight is not None:
-            directions = np.where(jet.derivative_weight[:, None, None] > 0, directions, 0.0)
-        largest = np.abs(directions).max()
+            rows = np.where(jet.derivative_weight[:, None, None] > 0, rows, 0.0)
+        largest = np.abs(rows).max()
         if largest == 0:
-            (kind,) = self.needs
-            raise ValueError(
-                f"all known {kind} are zero: they show no direction in which the function varies; use Uniform()"
-            )
-        return np.asarray(directions / largest)
+            kind = DERIVATIVE_KINDS[self.order]
+            raise ValueError(f"all known {kind} are zero: the function does not vary in any direction; use Uniform()")
+        return np.asarray(rows / largest)

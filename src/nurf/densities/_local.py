@@ -1,4 +1,4 @@
-"""Local sampling: every neuron copies the derivative at one data point."""
+"""Local sampling: the normal of each neuron is the derivative at one data point."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from nurf.networks import Domain, Hyperplanes
 
 @dataclass(frozen=True)
 class Local(DerivativeDensity):
-    """Points in proportion to ``|g_k|``, normals ``a = +-g_k / |g_k|``, offsets ``b = -a.x_k`` (paper, eq. 4.5).
+    """Normals ``a = +-g_k / |g_k|`` and offsets ``b = -a.x_k`` with probability proportional to ``|g_k|`` (eq. 4.5).
 
-    For ``order=2`` points in proportion to ``|H_k|_F``, and ``a`` in proportion to ``H_k xi``, ``xi ~ N(0, I)``; the
-    same with the rows of all gradients where there are several outputs. Points with zero derivative are never drawn.
+    For ``order=2`` the probability is proportional to ``|H_k|_F``, and ``a`` is ``H_k xi``, normalised, with
+    ``xi ~ N(0, I)``. For several outputs ``H_k`` is replaced by the matrix whose columns are the gradients of all
+    outputs, or all columns of their Hessians. Probabilities are multiplied by the sample weights.
 
     Parameters
     ----------
-    order : {1, 2}
-        Gradients or Hessians.
-    jitter : float or None, default 0
-        Standard deviation of a Gaussian shift of ``b``. Zero is the paper's discrete law; None is twice the width of
-        the neurons, as in the authors' figures.
+    order : {1, 2}, default=1
+        1 to use gradients, 2 to use Hessians.
+    jitter : float or None, default=0
+        Standard deviation of Gaussian noise that is added to ``b``. Zero gives the paper's discrete distribution. None
+        means twice the width of the neurons, as in the authors' experiments.
     """
 
     jitter: float | None = 0.0
@@ -38,26 +39,26 @@ class Local(DerivativeDensity):
             raise ValueError(f"`jitter` must be None or a number >= 0, got {self.jitter!r}")
 
     def at_width(self, width: float) -> Local:
-        """Take twice the width for the jitter, unless there is one."""
+        """Return a copy with ``jitter = 2 * width`` if ``jitter`` is None."""
         return replace(self, jitter=2 * width) if self.jitter is None else self
 
     def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
         if self.jitter is None:
-            raise ValueError("`jitter` must be a number >= 0: there is no width to take it from")
-        directions = self._directions(jet)
-        _, axes = principal_axes(directions.reshape(-1, jet.n_features))
-        masses = jet.weights(1) * np.sqrt(np.sum(directions**2, axis=(1, 2)))
-        return PreparedLocal(jet.X, masses, axes, self.jitter, directions @ axes.T)
+            raise ValueError("`jitter` must be a number >= 0, got None: the width of the neurons is unknown")
+        rows = self._scaled_rows(jet)
+        _, axes = principal_axes(rows.reshape(-1, jet.n_features))
+        masses = jet.weights(1) * np.sqrt(np.sum(rows**2, axis=(1, 2)))
+        return PreparedLocal(jet.X, masses, axes, self.jitter, rows @ axes.T)
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedLocal(PreparedMixture):
-    """The law of ``Local``: the rows ``F_k`` at each point, of shape (K, m, r); ``a`` is ``F_k^T xi`` normalised."""
+    """The density of ``Local`` with normals ``F_k^T xi``, normalised; ``rows`` are the ``F_k``, of shape (K, m, r)."""
 
     rows: Array
 
     def draw_directions(self, index: Index, rng: np.random.Generator) -> Array:
-        """Draw ``F_k^T xi``: for a single gradient, plus or minus that gradient."""
+        """Return ``F_k^T xi``, ``xi ~ N(0, I)``: for a single gradient, a multiple of that gradient."""
         rows = self.rows[index]
         return np.asarray(np.einsum("nm,nmr->nr", rng.standard_normal(rows.shape[:2]), rows))
 
@@ -67,13 +68,13 @@ class PreparedLocal(PreparedMixture):
         return np.asarray(np.swapaxes(rows, 1, 2) @ rows)
 
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
-        """Return the log-density where there is one: directions that fill the subspace at each point, and a jitter."""
+        """Return the log-density; raise a ``ValueError`` if there is none (no jitter, or rank-deficient ``F_k``)."""
         if self.offset_std == 0:
-            raise ValueError("local sampling without jitter has no density: every offset is tied to its normal")
+            raise ValueError("local sampling without jitter has no density: the offset is a function of the normal")
         ranks = np.linalg.matrix_rank(self.rows[self.masses > 0])
         if np.any(ranks < len(self.axes)):
             raise ValueError(
-                f"this local law has no density: its normals fill {len(self.axes)} dimensions, but those at one point "
-                f"only {ranks.min()}"
+                f"these local samples have no density: all normals span {len(self.axes)} dimensions, but those at one "
+                f"point only {ranks.min()}"
             )
         return super().log_density(hyperplanes)

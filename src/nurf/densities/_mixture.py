@@ -1,4 +1,4 @@
-"""Mixtures over the data points: pick a point, a direction there, and an offset near it."""
+"""Mixtures over the data points: sample a point, then a normal, then an offset near the point."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from nurf.networks import Hyperplanes
 
 @dataclass(frozen=True, eq=False)
 class PreparedMixture(PreparedDensity):
-    """``M = sum_k p_k (law of a at x_k) (law of b = -a.x_k + offset_std N(0, 1))`` (paper, eqs. 4.5 and 4.6).
+    """A mixture over the points ``x_k``, with random normals ``a`` that depend on the point (paper, eqs. 4.5 and 4.6).
+
+    The offsets are ``b = -a.x_k + offset_std N(0, 1)``.
 
     Parameters
     ----------
     points : array of shape (K, d)
         The points ``x_k``.
     masses : array of shape (K,)
-        The probabilities ``p_k``, up to their sum.
+        The probabilities ``p_k`` of the points, up to a constant factor.
     axes : array of shape (r, d)
-        An orthonormal basis of the subspace that holds all normals.
+        Orthonormal basis of the subspace that contains all normals.
     offset_std : float
         Standard deviation of the signed distance between a hyperplane and its point.
     """
@@ -39,30 +41,30 @@ class PreparedMixture(PreparedDensity):
 
     @abstractmethod
     def draw_directions(self, index: Index, rng: np.random.Generator) -> Array:
-        """Draw one direction (of any length) at each of the points ``index``, of shape (n, r) along ``axes``."""
+        """Return a random direction (of any length) at each of the points ``index``, along ``axes``: (n, r)."""
 
     @abstractmethod
     def covariances(self, index: Index) -> Array:
-        """Return the covariances of those directions, of shape (n, r, r)."""
+        """Return the covariances of the directions at the points ``index``, of shape (n, r, r)."""
 
     def sample(self, n: int, rng: np.random.Generator) -> Hyperplanes:
-        """Draw ``n`` independent hyperplanes."""
-        cumulated = np.cumsum(self.masses)
-        index = np.searchsorted(cumulated, rng.random(n) * cumulated[-1], side="right")
+        """Return ``n`` independent hyperplanes."""
+        cumulative = np.cumsum(self.masses)
+        index = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
         directions = self.draw_directions(index, rng) @ self.axes
         shift = self.offset_std * rng.standard_normal(n)
         return Hyperplanes.through(self.points[index], directions, shift)
 
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
-        """Return the logarithm of the mixture's density, by a sum over all points for each hyperplane."""
+        """Return the log-density of the mixture, a sum over all points for each hyperplane."""
         coordinates, inside = in_range(hyperplanes.normals, self.axes)
         log_masses = np.log(
             self.masses / self.masses.sum(), where=self.masses > 0, out=np.full(len(self.masses), -np.inf)
         )
         result = np.full(len(hyperplanes), -np.inf)
-        drawn = np.flatnonzero(self.masses > 0).astype(np.int64)
-        for block in row_blocks(len(drawn), len(hyperplanes) + len(self.axes) ** 2):
-            index = drawn[block]
+        possible = np.flatnonzero(self.masses > 0).astype(np.int64)
+        for block in row_blocks(len(possible), len(hyperplanes) + len(self.axes) ** 2):
+            index = possible[block]
             distances = hyperplanes.signed_distance(self.points[index])
             terms = norm.logpdf(distances, scale=self.offset_std) + log_masses[index, None]
             terms += log_angular_density(self.covariances(index), coordinates)

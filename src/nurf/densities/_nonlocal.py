@@ -1,4 +1,4 @@
-"""Nonlocal sampling: every neuron combines the derivatives in the neighbourhood of a data point."""
+"""Nonlocal sampling: the normal of each neuron combines the derivatives in a neighbourhood of a data point."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ from nurf.networks import Domain
 
 @dataclass(frozen=True)
 class Nonlocal(DerivativeDensity):
-    """The paper's mixture with exponential neighbourhood weights (eq. 4.6; with Hessians, section 4.4).
+    """The paper's mixture with exponential neighbourhood weights (eq. 4.6; for Hessians, section 4.4).
 
-    With ``w_{kk'} = exp(-|x_k - x_k'| / (2 delta_W))`` and ``C_k = sum_k' w_{kk'}^2 g_k' g_k'^T``, points are drawn in
-    proportion to ``sqrt(tr C_k)``, normals by the angular central Gaussian of ``C_k``, and ``b = -a.x_k + delta_W
-    N(0, 1)``. A small bandwidth gives ``Local``, a large one the directions of ``ActiveSubspace``.
+    With ``w_{kk'} = exp(-|x_k - x_k'| / (2 delta_W))`` and ``C_k = sum_k' w_{kk'}^2 g_k' g_k'^T``, the point ``x_k`` is
+    sampled with probability proportional to ``sqrt(tr C_k)``, the normal ``a`` from the angular central Gaussian with
+    ``C_k``, and ``b = -a.x_k + delta_W N(0, 1)``. Probabilities and the terms of ``C_k`` are multiplied by the sample
+    weights. For a small bandwidth the density approaches ``Local``; for a large one, its normals approach those of
+    ``ActiveSubspace``.
 
     Parameters
     ----------
-    order : {1, 2}
-        Gradients or Hessians.
+    order : {1, 2}, default=1
+        1 to use gradients, 2 to use Hessians.
     bandwidth : float, optional
-        The paper's ``delta_W``; by default twice the width of the neurons.
+        The paper's ``delta_W``. Default is twice the width of the neurons.
     """
 
     bandwidth: float | None = None
@@ -42,35 +44,35 @@ class Nonlocal(DerivativeDensity):
             raise ValueError(f"`bandwidth` must be a number > 0, got {self.bandwidth!r}")
 
     def at_width(self, width: float) -> Nonlocal:
-        """Take twice the width for the bandwidth, unless there is one."""
+        """Return a copy with ``bandwidth = 2 * width`` if ``bandwidth`` is None."""
         return replace(self, bandwidth=2 * width) if self.bandwidth is None and width > 0 else self
 
     def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
         if self.bandwidth is None:
-            raise ValueError("`bandwidth` must be a number > 0: there is no width to take it from")
-        directions = self._directions(jet)
-        _, axes = principal_axes(directions.reshape(-1, jet.n_features))
-        energies = jet.weights(1) * np.sum(directions**2, axis=(1, 2))
+            raise ValueError("`bandwidth` must be a number > 0, got None: the width of the neurons is unknown")
+        rows = self._scaled_rows(jet)
+        _, axes = principal_axes(rows.reshape(-1, jet.n_features))
+        energies = jet.weights(1) * np.sum(rows**2, axis=(1, 2))
         traces = neighbourhood_totals(jet.X, energies, self.bandwidth)
-        rows = directions @ axes.T * np.sqrt(jet.weights(1))[:, None, None]
-        return PreparedNonlocal(jet.X, jet.weights(1) * np.sqrt(traces), axes, self.bandwidth, rows)
+        weighted = rows @ axes.T * np.sqrt(jet.weights(1))[:, None, None]
+        return PreparedNonlocal(jet.X, jet.weights(1) * np.sqrt(traces), axes, self.bandwidth, weighted)
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedNonlocal(PreparedMixture):
-    """The law of ``Nonlocal``: the rows ``F_k`` at each point, of shape (K, m, r), along ``axes``."""
+    """The density of ``Nonlocal``; ``rows`` are the weighted ``F_k``, in coordinates along ``axes``: (K, m, r)."""
 
     rows: Array
 
     def draw_directions(self, index: Index, rng: np.random.Generator) -> Array:
-        """Draw from ``N(0, C_k)``, by one factor for each point that was selected."""
+        """Return samples from ``N(0, C_k)``; ``C_k`` is factored once for each point in ``index``."""
         selected, position = np.unique(index, return_inverse=True)
         noise = rng.standard_normal((len(index), self.axes.shape[1])) @ self.axes.T
         result = np.empty_like(noise)
         for block in row_blocks(len(selected), len(self.axes) ** 2):
             eigenvalues, vectors = np.linalg.eigh(self.covariances(selected[block]))
             scaled = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))[:, None, :]
-            roots = scaled @ np.swapaxes(vectors, 1, 2)  # symmetric, so that the signs of the vectors do not matter
+            roots = scaled @ np.swapaxes(vectors, 1, 2)  # symmetric: does not depend on the signs of the eigenvectors
             here = (position >= block.start) & (position < block.stop)
             result[here] = np.einsum("nij,nj->ni", roots[position[here] - block.start], noise[here])
         return result
@@ -94,13 +96,13 @@ def neighbourhood_weights(X: Array, Y: Array, bandwidth: float) -> Array:
 
 
 def neighbourhood_totals(X: Array, masses: Array, bandwidth: float) -> Array:
-    """Return ``sum_k' exp(-|x_k - x_k'| / bandwidth) m_k'`` for all points, by pairs of blocks, each pair once.
+    """Return ``sum_k' exp(-|x_k - x_k'| / bandwidth) m_k'`` for all points, of shape (n,).
 
-    The exponential is taken in single precision (relative error below 1e-5), and blocks are shared among threads, for
-    speed; the result does not depend on their number.
+    For speed the exponential is computed in single precision (relative error below 1e-5), and pairs of blocks are
+    processed by several threads. The result does not depend on the number of threads.
     """
     unit = masses.max()
-    light = (masses / unit).astype(np.float32)
+    scaled = (masses / unit).astype(np.float32)
     blocks = list(row_blocks(len(X), 512, elements=512 * 512))
 
     def totals_with_later_blocks(number: int) -> Array:
@@ -108,9 +110,9 @@ def neighbourhood_totals(X: Array, masses: Array, bandwidth: float) -> Array:
         for columns in blocks[number:]:
             weights = (cdist(X[rows], X[columns]) / -bandwidth).astype(np.float32)
             np.exp(weights, out=weights)
-            totals[rows] += weights @ light[columns]
+            totals[rows] += weights @ scaled[columns]
             if columns is not rows:
-                totals[columns] += light[rows] @ weights
+                totals[columns] += scaled[rows] @ weights
         return totals
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -1,4 +1,4 @@
-"""The functions ``psi_k`` of one variable by which the exact density weighs the data (paper, section 4.1)."""
+"""The profiles ``psi_k``, functions of one variable in the exact representation (paper, section 4.1)."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ EULER_MACLAURIN_START = 12
 
 
 class Mollifier(ABC):
-    """A bump ``eta`` on the line, known by the moments of its Fourier transform ``h``.
+    """A mollifier ``eta``: a probability density on the real line, with the Fourier transform ``h``.
 
-    A subclass computes ``moment(m, t) = int_0^infinity xi^m h(xi) exp(i xi t) dxi``.
+    A subclass implements ``moment(m, t) = int_0^infinity xi^m h(xi) exp(i xi t) dxi``.
     """
 
     @abstractmethod
     def moment(self, m: int, t: Array) -> Complex:
-        """Return the ``m``-th moment at ``t``."""
+        """Return ``int_0^infinity xi^m h(xi) exp(i xi t) dxi``."""
 
     def stretch(self, dimension: int, order: int) -> float:
-        """Return the factor between the width of the neurons and that of the bump."""
+        """Return the width of the mollifier divided by the width of the neurons."""
         return 1.0
 
 
 @dataclass(frozen=True)
 class Logistic(Mollifier):
-    """The sigmoid's own bump ``sech(t / 2)^2 / 4``, with ``h(xi) = pi xi / sinh(pi xi)``.
+    """The logistic density ``sech(t / 2)^2 / 4``, the derivative of the sigmoid; ``h(xi) = pi xi / sinh(pi xi)``.
 
-    By ``1 / sinh(z) = 2 sum_j exp(-(2 j + 1) z)``, the moment is
-    ``(m+1)! (2 pi)^-(m+1) zeta(m+2, 1/2 - i t / (2 pi))`` with Hurwitz' zeta function.
+    As ``1 / sinh(z) = 2 sum_j exp(-(2 j + 1) z)``, the moment is
+    ``(m+1)! (2 pi)^-(m+1) zeta(m+2, 1/2 - i t / (2 pi))`` with the Hurwitz zeta function.
     """
 
     def moment(self, m: int, t: Array) -> Complex:
-        """Return the moment, by Euler and Maclaurin's formula for the zeta function."""
+        """Return the moment, by the Euler-Maclaurin formula for the zeta function."""
         scale = math.factorial(m + 1) * (2 * np.pi) ** -(m + 1)
         q: Complex = np.asarray(0.5 - 1j * np.asarray(t, float) / (2 * np.pi), dtype=np.complex128)
         return scale * _hurwitz_zeta(m + 2, q)
@@ -53,7 +53,7 @@ class Logistic(Mollifier):
 
 @dataclass(frozen=True)
 class Gaussian(Mollifier):
-    """The normal density, with ``h(xi) = exp(-xi^2 / 2)``; its moments are Kummer's functions of ``-t^2 / 2``."""
+    """The normal density, ``h(xi) = exp(-xi^2 / 2)``. The moments are Kummer functions of ``-t^2 / 2``."""
 
     def moment(self, m: int, t: Array) -> Complex:
         """Return the moment."""
@@ -66,9 +66,9 @@ class Gaussian(Mollifier):
 
 @dataclass(frozen=True)
 class Cauchy(Mollifier):
-    """The Cauchy density, with ``h(xi) = exp(-xi)`` and the moment ``m! (1 - i t)^-(m+1)``.
+    """The Cauchy density, ``h(xi) = exp(-xi)``. The moments are ``m! (1 - i t)^-(m+1)``.
 
-    As in the authors' experiments it is ``sqrt(d + s - 1)`` times as wide as the neurons.
+    As in the authors' experiments, its width is ``sqrt(d + s - 1)`` times that of the neurons.
     """
 
     def moment(self, m: int, t: Array) -> Complex:
@@ -86,7 +86,7 @@ MOLLIFIERS: dict[str, Mollifier] = {"logistic": Logistic(), "gaussian": Gaussian
 def psi(mollifier: Mollifier, dimension: int, k: int, t: Any) -> Array:
     """Return ``psi_k = c_d (-d/dt)^k Lambda^(d-1) eta`` at ``t``, with ``1 / c_d = 2 (2 pi)^(d-1)`` (section 4.1).
 
-    ``Lambda`` multiplies the Fourier transform by ``|xi|``, so that, in any dimension of either parity,
+    ``Lambda`` multiplies the Fourier transform by ``|xi|``, so for even and odd dimensions
     ``psi_k(t) = c_d / pi int_0^infinity xi^(d-1+k) h(xi) cos(xi t - k pi / 2) dxi``.
     """
     moment = mollifier.moment(dimension - 1 + k, np.asarray(t, float))
@@ -96,7 +96,7 @@ def psi(mollifier: Mollifier, dimension: int, k: int, t: Any) -> Array:
 
 @dataclass(frozen=True)
 class Profile:
-    """``psi_{k,delta}(t) = delta^-(d+k) psi_k(t / delta)``, tabulated once for all ``delta`` and interpolated."""
+    """The function ``psi_{k,delta}(t) = delta^-(d+k) psi_k(t / delta)``, interpolated in a table of ``psi_k``."""
 
     mollifier: Mollifier
     dimension: int
@@ -114,29 +114,29 @@ class Profile:
         values = _table(self.mollifier, self.dimension, self.k)(np.atleast_1d(t) / self.width)
         return np.asarray(values.reshape(t.shape) * self.scale)
 
-    def cumulated(self, reach: float) -> tuple[Array, Array]:
-        """Return nodes in ``[-reach, reach]`` and the integrals of ``|psi_{k,delta}|`` from ``-reach`` up to them."""
+    def cumulative(self, limit: float) -> tuple[Array, Array]:
+        """Return nodes in ``[-limit, limit]`` and the integrals of ``|psi_{k,delta}|`` from ``-limit`` to each node."""
         step = _table(self.mollifier, self.dimension, self.k).step * self.width
-        nodes = np.linspace(-reach, reach, 2 * int(np.ceil(reach / step)) + 1)
+        nodes = np.linspace(-limit, limit, 2 * int(np.ceil(limit / step)) + 1)
         return nodes, cumulative_trapezoid(np.abs(self(nodes)), nodes, initial=0.0)
 
 
 class _Table:
-    """``psi_k`` by cubic Hermite interpolation, with ``psi_k' = -psi_{k+1}``; computed beyond ``REACH``."""
+    """Cubic Hermite interpolation of ``psi_k``, with ``psi_k' = -psi_{k+1}``; exact values for ``|t| > END``."""
 
-    REACH = 100.0
-    RESOLUTION = 1000  # nodes for each oscillation at the frequency where xi^(d-1+k) exp(-xi) is largest
+    END = 100.0
+    RESOLUTION = 1000  # nodes per oscillation, at the frequency that maximises xi^(d-1+k) exp(-xi)
 
     def __init__(self, mollifier: Mollifier, dimension: int, k: int) -> None:
         frequency = max(1, dimension - 1 + k)
-        self.n = int(self.REACH * frequency * self.RESOLUTION / (2 * np.pi))
-        self.step = self.REACH / self.n
+        self.n = int(self.END * frequency * self.RESOLUTION / (2 * np.pi))
+        self.step = self.END / self.n
         self.odd = k % 2 == 1
         self.exact = partial(psi, mollifier, dimension, k)
-        nodes = np.linspace(0.0, self.REACH, self.n + 1)
+        nodes = np.linspace(0.0, self.END, self.n + 1)
         values, slopes = self.exact(nodes), -self.step * psi(mollifier, dimension, k + 1, nodes)
         rise, left, right = np.diff(values), slopes[:-1], slopes[1:]
-        # on each cell, the coefficients of 1, f, f^2 and f^3 for f in [0, 1]
+        # coefficients of 1, f, f^2 and f^3 in each cell, f in [0, 1]
         self.coef = np.column_stack([values[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise])
 
     def __call__(self, t: Array) -> Array:
@@ -160,7 +160,7 @@ def _table(mollifier: Mollifier, dimension: int, k: int) -> _Table:
 
 
 def _hurwitz_zeta(s: int, q: Complex) -> Complex:
-    """Return ``sum_j (q + j)^-s`` for whole ``s >= 2`` and complex ``q`` with positive real part."""
+    """Return ``sum_j (q + j)^-s`` for integers ``s >= 2`` and complex ``q`` with positive real part."""
     total = np.zeros_like(q)
     for j in range(EULER_MACLAURIN_START):
         total += (q + j) ** -s

@@ -1,4 +1,4 @@
-"""Sampling from the exact representation: neurons where the integral formula puts its mass (paper, section 4.1)."""
+"""Sampling from the exact integral representation of the function (paper, section 4.1)."""
 
 from __future__ import annotations
 
@@ -12,45 +12,47 @@ from scipy.special import gammaln
 
 from nurf._blocks import row_blocks
 from nurf._types import Array
-from nurf.densities._angular import around, sphere_quadrature
+from nurf.densities._angular import sample_around, sphere_quadrature
 from nurf.densities._base import DerivativeDensity, PreparedDensity
 from nurf.densities._profiles import MOLLIFIERS, Mollifier, Profile
 from nurf.densities._samplers import SAMPLERS, Draw, Sampler
-from nurf.jets import Jet
+from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Domain, Hyperplanes
 
-DATA = ("values", "gradients", "hessians")
+DATA = ("values", *DERIVATIVE_KINDS.values())  # by the order of the derivative
 
 
 @dataclass(frozen=True)
 class Representation(DerivativeDensity):
-    """The law with density ``|c_delta(a, b)|``, the exact coefficients of the smoothed function (paper, eq. 3.5).
+    """The density ``|c_delta(a, b)|``, with the exact coefficients of the smoothed function (paper, eq. 3.5).
 
-    ``eta_delta * f = int sigma_s(a.x + b) c_delta(a, b) da db + p`` with a polynomial ``p`` of degree s - 1, for
-    ``f`` that vanishes outside the data's domain, where
+    If ``f`` vanishes outside the domain of the data, then
+    ``eta_delta * f = int sigma_s(a.x + b) c_delta(a, b) da db + p`` with a polynomial ``p`` of degree s - 1 and
 
     - ``c_delta = int f(x) psi_{s,delta}(a.x + b) dx`` from values,
     - ``c_delta = int a.grad f(x) psi_{s-1,delta}(a.x + b) dx`` from gradients,
     - ``c_delta = int a^T hess f(x) a psi_{s-2,delta}(a.x + b) dx`` from Hessians,
 
-    (sections 3.2, 4.1 and 4.4), each estimated by the mean over the data of the integrand over the data's density
-    ``rho``. With several outputs, ``|c_delta|`` is the length of the vector of their coefficients.
+    (sections 3.2, 4.1 and 4.4). The integral is estimated by the weighted mean over the data of the integrand divided
+    by the density ``rho`` of the points; points with unknown data contribute zero. For several outputs, ``|c_delta|``
+    is the norm of the vector of their coefficients.
 
     Parameters
     ----------
-    order : {1, 2}
+    order : {1, 2}, default=1
         The order ``s`` of the activation.
     width : float, optional
-        The paper's ``delta``; by default the width of the neurons.
-    mollifier : {"logistic", "gaussian", "cauchy"} or Mollifier
-        The bump ``eta``: the sigmoid's own, the normal density, or that of the authors' experiments.
+        The paper's ``delta``. Default is the width of the neurons.
+    mollifier : {"logistic", "gaussian", "cauchy"} or Mollifier, default="logistic"
+        The mollifier ``eta``: the derivative of the sigmoid, the normal density, or the Cauchy density of the authors'
+        experiments.
     data : {"values", "gradients", "hessians"}, optional
-        Which formula is used; by default gradients for order 1, Hessians for order 2.
-    rho : "uniform", "knn" or callable, default "uniform"
-        The density of the points: constant on the smallest box around them, estimated from the distances to their
-        nearest neighbours, or a function of points (n, d), in the units in which the data are scaled.
-    sampler : {"rejection", "metropolis"} or Sampler
-        How hyperplanes are drawn.
+        The data, which determine the formula. Default is gradients for order 1, Hessians for order 2.
+    rho : {"uniform", "knn"} or callable, default="uniform"
+        The density of the points: "uniform" on their bounding box, "knn" for an estimate from the distances to their
+        nearest neighbours, or a function that maps scaled points (n, d) to densities (n,).
+    sampler : {"rejection", "metropolis"} or Sampler, default="rejection"
+        The method to sample hyperplanes from the density.
     """
 
     width: float | None = None
@@ -76,21 +78,21 @@ class Representation(DerivativeDensity):
 
     @property
     def power(self) -> int:
-        """How many derivatives of the data are used."""
+        """The order of the derivative that is used as data: 0, 1 or 2."""
         return self.order if self.data is None else DATA.index(self.data)
 
     @property
     def needs(self) -> frozenset[str]:
-        """The kind of derivatives that the formula uses."""
+        """The kind of derivatives in the formula; empty if it uses values."""
         return frozenset(DATA[self.power : self.power + 1]) - {"values"}
 
     def at_width(self, width: float) -> Representation:
-        """Take the width of the neurons, unless there is one."""
+        """Return a copy with the width of the neurons if ``width`` is None."""
         return replace(self, width=width) if self.width is None else self
 
     def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
         if self.width is None:
-            raise ValueError("`width` must be a number > 0: there are no neurons to take it from")
+            raise ValueError("`width` must be a number > 0, got None: the width of the neurons is unknown")
         mollifier = MOLLIFIERS[self.mollifier] if isinstance(self.mollifier, str) else self.mollifier
         d = jet.n_features
         profile = Profile(mollifier, d, self.order - self.power, self.width * mollifier.stretch(d, self.order))
@@ -98,7 +100,7 @@ class Representation(DerivativeDensity):
         scale = float(np.abs(data).max())
         if scale == 0:
             raise ValueError(f"all known {DATA[self.power]} are zero: the density is zero everywhere; use Uniform()")
-        directions, strengths = _atoms(data / scale, d)
+        directions, strengths = _decomposition(data / scale, d)
         strengths = strengths * (jet.weights(0) / jet.weights(0).sum() / self._rho(jet))[:, None, None]
         sampler = SAMPLERS[self.sampler] if isinstance(self.sampler, str) else self.sampler
         return PreparedRepresentation(jet.X, directions, strengths, scale, self.power, profile, domain, sampler)
@@ -121,23 +123,26 @@ class Representation(DerivativeDensity):
 
 @dataclass(frozen=True, eq=False)
 class PreparedRepresentation(PreparedDensity):
-    """The law of ``Representation``: ``c(a, b) = scale sum_k psi(a.x_k + b) sum_i w_ki (a.v_ki)^power``.
+    """The density of ``Representation``: ``c(a, b) = scale sum_k psi(a.x_k + b) sum_i w_ki (a.v_ki)^power``.
 
     Parameters
     ----------
     points : array of shape (K, d)
-    directions : array of shape (K, m, d)
-        Unit vectors ``v``: gradients, or eigenvectors of Hessians; for all outputs (K, k m', d).
+        The points ``x_k``.
+    directions : array of shape (K, k m', d)
+        The unit vectors ``v`` for all ``k`` outputs: gradients or eigenvectors of Hessians.
     strengths : array of shape (K, k, m')
-        The numbers ``w`` for each of ``k`` outputs.
+        The factors ``w`` for each of ``k`` outputs.
     scale : float
-        The size of the data, by which they were divided: it may be as small or large as numbers get.
+        The largest absolute value of the data, which are divided by it to avoid overflow and underflow.
     power : int
+        The order of the derivative that is used as data.
     profile : Profile
-        ``psi``.
+        The function ``psi``.
     domain : Domain
-        Only hyperplanes that meet it have positive density.
+        The density is zero for hyperplanes that do not intersect it.
     sampler : Sampler
+        The method to sample hyperplanes.
     """
 
     points: Array
@@ -151,7 +156,7 @@ class PreparedRepresentation(PreparedDensity):
 
     @property
     def width(self) -> float:
-        """The length over which the density varies."""
+        """The length scale of the density."""
         return self.profile.width
 
     def coefficients(self, hyperplanes: Hyperplanes) -> Array:
@@ -159,7 +164,7 @@ class PreparedRepresentation(PreparedDensity):
         return np.asarray(self._sums(hyperplanes)[0] * self.scale)
 
     def ratios(self, hyperplanes: Hyperplanes) -> tuple[Array, Array]:
-        """Return ``|c|``, 0 off the domain, and its bound ``scale sum_k |psi| sum_i |w_ki| |a.v_ki|^power``."""
+        """Return ``|c|``, 0 outside the domain, and the bound ``scale sum_k |psi| sum_i |w_ki| |a.v_ki|^power``."""
         coefficients, bounds = self._sums(hyperplanes)
         low, high = self.domain.offset_range(hyperplanes.normals)
         inside = (hyperplanes.offsets >= low) & (hyperplanes.offsets <= high)
@@ -167,12 +172,12 @@ class PreparedRepresentation(PreparedDensity):
         return np.where(inside, sizes, 0.0), bounds * self.scale
 
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
-        """Return ``log |c(a, b)|``: the log-density up to ``log_constant()``; minus infinity off the domain."""
+        """Return ``log |c(a, b)|``, the log-density plus ``log_constant()``; minus infinity outside the domain."""
         sizes, _ = self.ratios(hyperplanes)
         return np.log(sizes, where=sizes > 0, out=np.full(len(sizes), -np.inf))
 
     def log_constant(self, nodes: int = 200) -> float:
-        """Return ``log int |c(a, b)| da db`` by quadrature with ``nodes`` offsets and as many angles, for d <= 3."""
+        """Return ``log int |c(a, b)| da db``, by quadrature with ``nodes`` offsets and ``nodes`` angles, for d <= 3."""
         normals, areas = sphere_quadrature(self.points.shape[1], nodes)
         low, high = self.domain.offset_range(normals)
         shares = (np.arange(nodes) + 0.5) / nodes
@@ -182,59 +187,61 @@ class PreparedRepresentation(PreparedDensity):
         return float(np.log(np.sum(areas * (high - low) * sizes.reshape(-1, nodes).mean(axis=1))))
 
     def sample(self, n: int, rng: np.random.Generator) -> Hyperplanes:
-        """Draw ``n`` hyperplanes."""
+        """Return ``n`` hyperplanes drawn from the density."""
         return self.draw(n, rng).hyperplanes
 
     def draw(self, n: int, rng: np.random.Generator) -> Draw:
-        """Draw ``n`` hyperplanes, with a report of how many candidates that took."""
+        """Return ``n`` hyperplanes drawn from the density, with the acceptance rate and the number of candidates."""
         return self.sampler.draw(self, n, rng)
 
     def propose(self, n: int, rng: np.random.Generator) -> Hyperplanes:
-        """Draw ``n`` hyperplanes from the law whose density is the bound of ``ratios``: a mixture over the data.
+        """Return ``n`` hyperplanes sampled from the bound of ``ratios``, which is a mixture over the data.
 
-        An atom in proportion to ``|w|``, a normal by ``|a.v|^power`` on the sphere, and ``a.x_k + b`` by ``|psi|``.
+        Sample a pair ``(x_k, v)`` with probability proportional to ``|w|``, a normal with density proportional to
+        ``|a.v|^power``, and ``a.x_k + b`` with density proportional to ``|psi|``.
         """
-        cumulated, (nodes, integrals) = self._cumulated
-        atom = np.searchsorted(cumulated, rng.random(n) * cumulated[-1], side="right")
-        point, kind = np.divmod(atom, self.directions.shape[1])
-        normals = around(self.directions[point, kind], self.power, rng)
+        cumulative, (nodes, integrals) = self._cumulative
+        pair = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
+        point, column = np.divmod(pair, self.directions.shape[1])
+        normals = sample_around(self.directions[point, column], self.power, rng)
         shift = np.interp(rng.random(n) * integrals[-1], integrals, nodes)
         return Hyperplanes.through(self.points[point], normals, shift)
 
     @cached_property
-    def _cumulated(self) -> tuple[Array, tuple[Array, Array]]:
-        """The running sums of ``|w|`` over the atoms, and of ``|psi|`` over all distances that can occur."""
+    def _cumulative(self) -> tuple[Array, tuple[Array, Array]]:
+        """The cumulative sums of ``|w|``, and the cumulative integrals of ``|psi|`` over all possible distances."""
         farthest = float(np.linalg.norm(self.points, axis=1).max())
-        return np.cumsum(np.abs(self.strengths)), self.profile.cumulated(farthest + self.domain.reach)
+        return np.cumsum(np.abs(self.strengths)), self.profile.cumulative(farthest + self.domain.max_norm)
 
     def _sums(self, hyperplanes: Hyperplanes) -> tuple[Array, Array]:
-        """Return the coefficients (N, k) and the bounds (N,), in blocks of hyperplanes."""
-        K, outputs, kinds = self.strengths.shape
+        """Return the coefficients (N, k) and their bounds (N,), both divided by ``scale``."""
+        K, outputs, terms = self.strengths.shape
         flat = self.directions.reshape(-1, self.directions.shape[2])
         coefficients, bounds = np.empty((len(hyperplanes), outputs)), np.empty(len(hyperplanes))
         sizes = np.abs(self.strengths)
-        for rows in row_blocks(len(hyperplanes), K * outputs * kinds, elements=2**17):
+        for rows in row_blocks(len(hyperplanes), K * outputs * terms, elements=2**17):
             planes = hyperplanes[rows]
             weights = self.profile(planes.signed_distance(self.points).T)
-            powers = ((planes.normals @ flat.T) ** self.power).reshape(-1, K, outputs, kinds)
+            powers = ((planes.normals @ flat.T) ** self.power).reshape(-1, K, outputs, terms)
             coefficients[rows] = np.einsum("nk,nkoi,koi->no", weights, powers, self.strengths, optimize=True)
             bounds[rows] = np.einsum("nk,nkoi,koi->n", np.abs(weights), np.abs(powers), sizes, optimize=True)
         return coefficients, bounds
 
 
 def _data(jet: Jet, power: int) -> Array:
-    """Return values (K, k), gradients (K, k, d) or Hessians (K, k, d, d); zero where one is not fully known."""
-    array = (jet.y, jet.gradients, jet.hessians)[power]
+    """Return values (K, k), gradients (K, k, d) or Hessians (K, k, d, d); zero if they are not fully known."""
+    array = jet.derivatives(power) if power else jet.y
     assert array is not None
     array = array.reshape(len(jet), -1, *array.shape[array.ndim - power :])
     unknown = np.isnan(array).any(axis=tuple(range(2, 2 + power)), keepdims=True)
     return np.where(unknown, 0.0, array)
 
 
-def _atoms(data: Array, d: int) -> tuple[Array, Array]:
-    """Return unit vectors (K, k m', d) and strengths (K, k, m'): the data along ``a`` are ``sum_i w_i (a.v_i)^power``.
+def _decomposition(data: Array, d: int) -> tuple[Array, Array]:
+    """Return unit vectors ``v`` (K, k m', d) and factors ``w`` (K, k, m') that express the data along any normal ``a``.
 
-    Values need no direction, any will do; a gradient is one; a Hessian is its eigenvectors, by eigenvalue.
+    ``sum_i w_i (a.v_i)^power`` is ``f`` for values (with any ``v``), ``a.grad f`` for gradients (with their direction
+    and length), and ``a^T hess f a`` for Hessians (with their eigenvectors and eigenvalues).
     """
     n = len(data)
     if data.ndim == 2:
@@ -247,9 +254,10 @@ def _atoms(data: Array, d: int) -> tuple[Array, Array]:
 
 
 def _nearest_neighbour_density(X: Array, weights: Array) -> Array:
-    """Return the share of the weight of the ``j`` nearest neighbours, over the volume of the ball that they fill.
+    """Return a nearest-neighbour estimate of the density of the points, of shape (n,).
 
-    ``j`` is about the square root of the number of points.
+    The relative weight of the ``j`` nearest neighbours, divided by the volume of the ball that contains them; ``j`` is
+    about the square root of the number of points.
     """
     n, d = X.shape
     if n < 2:

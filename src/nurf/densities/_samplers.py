@@ -1,4 +1,4 @@
-"""Drawing from a density that is known up to a constant: by rejection, or by a Markov chain."""
+"""Sampling from a density that is known up to a constant factor: rejection sampling and Metropolis-Hastings."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from nurf.networks._hyperplanes import normalised
 
 
 class Bounded(Protocol):
-    """A target density with a bound that can itself be sampled."""
+    """A target density with an upper bound that can be sampled."""
 
     @property
     def width(self) -> float:
-        """The length over which the target varies."""
+        """The length scale of the target density."""
         ...
 
     def ratios(self, hyperplanes: Hyperplanes) -> tuple[Array, Array]:
-        """Return the target and its bound, both up to the same constant."""
+        """Return the target density and its bound, up to the same constant factor, each of shape (N,)."""
         ...
 
     def propose(self, n: int, rng: np.random.Generator) -> Hyperplanes:
-        """Draw from the law whose density is the bound."""
+        """Return ``n`` hyperplanes sampled from the bound, normalised to a density."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """Hyperplanes, and what it took to draw them.
+    """Sampled hyperplanes and the cost of sampling them.
 
     Attributes
     ----------
     hyperplanes : Hyperplanes
     acceptance : float
-        Share of the candidates that were accepted.
+        Fraction of the candidates that were accepted.
     candidates : int
-        Number of candidates at which the density was evaluated.
+        Number of evaluations of the density.
     """
 
     hyperplanes: Hyperplanes
@@ -49,23 +49,24 @@ class Draw:
 
 
 class Sampler(Protocol):
-    """A way to draw from a target."""
+    """A method to sample from a target density."""
 
     def draw(self, target: Bounded, n: int, rng: np.random.Generator) -> Draw:
-        """Draw exactly ``n`` hyperplanes, or raise with the acceptance that was seen."""
+        """Return exactly ``n`` hyperplanes; raise a ``ValueError`` if too few candidates are accepted."""
         ...
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """Candidates from the bound, accepted with probability target / bound: independent draws from exactly the target.
+    """Rejection sampling: candidates from the bound, accepted with probability target / bound.
 
-    The bound holds everywhere by the triangle inequality, so no draw has to guess the target's maximum.
+    The samples are independent and have exactly the target density. No estimate of its maximum is needed, as the bound
+    holds everywhere.
 
     Parameters
     ----------
-    max_candidates : int
-        For each hyperplane that is asked for, the number of candidates after which the sampler gives up.
+    max_candidates : int, default=2000
+        Maximum number of candidates for each requested hyperplane.
     """
 
     max_candidates: int = 2000
@@ -74,14 +75,14 @@ class Rejection:
         _at_least(self, max_candidates=1)
 
     def draw(self, target: Bounded, n: int, rng: np.random.Generator) -> Draw:
-        """Draw exactly ``n`` hyperplanes, or raise with the acceptance that was seen."""
+        """Return exactly ``n`` hyperplanes; raise a ``ValueError`` if too few candidates are accepted."""
         kept = target.propose(0, rng)
         tried, batch, limit = 0, 2 * n, self.max_candidates * n
         while len(kept) < n:
             if tried >= limit:
                 raise ValueError(
-                    f"rejection sampling accepted {len(kept)} of {tried} candidates, {n} hyperplanes were asked for: "
-                    "take a larger width, the metropolis sampler, or nonlocal sampling"
+                    f"rejection sampling accepted {len(kept)} of {tried} candidates, {n} hyperplanes were requested: "
+                    "use a larger width, the metropolis sampler, or nonlocal sampling"
                 )
             candidates = target.propose(min(batch, limit - tried), rng)
             sizes, bounds = target.ratios(candidates)
@@ -94,21 +95,21 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Metropolis:
-    """Metropolis-Hastings chains that need no bound, run side by side.
+    """Metropolis-Hastings sampling with several chains in parallel.
 
-    Every second step proposes a candidate from anywhere (by the bound's law, corrected for it), the others a small
-    move of the hyperplane: ``a + width N(0, I)`` normalised, ``b + width N(0, 1)``.
+    Every second step proposes an independent candidate, sampled from the bound. The other steps are random walks with
+    the proposals ``a + width N(0, I)``, normalised, and ``b + width N(0, 1)``.
 
     Parameters
     ----------
-    burn_in : int
-        Steps of each chain before the first hyperplane is kept.
-    thinning : int
-        Steps between two hyperplanes that are kept.
-    chains : int
+    burn_in : int, default=100
+        Number of steps of each chain before the first hyperplane is kept.
+    thinning : int, default=10
+        Number of steps between two hyperplanes that are kept.
+    chains : int, default=200
         Number of chains.
-    min_acceptance : float
-        Share of accepted moves below which the chains are not trusted.
+    min_acceptance : float, default=0.001
+        Acceptance rate below which sampling fails.
     """
 
     burn_in: int = 100
@@ -120,41 +121,41 @@ class Metropolis:
         _at_least(self, burn_in=0, thinning=1, chains=1)
 
     def draw(self, target: Bounded, n: int, rng: np.random.Generator) -> Draw:
-        """Draw exactly ``n`` hyperplanes, or raise with the acceptance that was seen."""
+        """Return exactly ``n`` hyperplanes; raise a ``ValueError`` if too few candidates are accepted."""
         chains = min(self.chains, max(n, 1))
         state = target.propose(chains, rng)
         sizes, bounds = target.ratios(state)
         steps = self.burn_in + self.thinning * -(-n // chains)
         kept, accepted = target.propose(0, rng), 0
         for step in range(1, steps + 1):
-            anywhere = step % 2 == 0
-            moved = target.propose(chains, rng) if anywhere else self._nearby(state, target.width, rng)
+            independent = step % 2 == 0
+            moved = target.propose(chains, rng) if independent else self._random_walk(state, target.width, rng)
             new_sizes, new_bounds = target.ratios(moved)
-            correction = bounds / new_bounds if anywhere else 1.0
-            taken = rng.random(chains) * sizes < new_sizes * correction
+            correction = bounds / new_bounds if independent else 1.0
+            accept = rng.random(chains) * sizes < new_sizes * correction
             state = Hyperplanes(
-                np.where(taken[:, None], moved.normals, state.normals), np.where(taken, moved.offsets, state.offsets)
+                np.where(accept[:, None], moved.normals, state.normals), np.where(accept, moved.offsets, state.offsets)
             )
-            sizes, bounds = np.where(taken, new_sizes, sizes), np.where(taken, new_bounds, bounds)
-            accepted += int(taken.sum())
+            sizes, bounds = np.where(accept, new_sizes, sizes), np.where(accept, new_bounds, bounds)
+            accepted += int(accept.sum())
             if step > self.burn_in and (step - self.burn_in) % self.thinning == 0:
                 lost = int(np.sum(sizes == 0))
                 if lost or accepted < self.min_acceptance * step * chains:
                     raise ValueError(
                         f"{chains} chains accepted {accepted} of {step * chains} moves, and {lost} of them found no "
-                        "place of positive density: take a longer burn-in, or nonlocal sampling"
+                        "hyperplane of positive density: use a longer burn-in, or nonlocal sampling"
                     )
                 kept = kept + state
         return Draw(kept[np.arange(n)], accepted / max(steps * chains, 1), (steps + 1) * chains)
 
     @staticmethod
-    def _nearby(state: Hyperplanes, width: float, rng: np.random.Generator) -> Hyperplanes:
+    def _random_walk(state: Hyperplanes, width: float, rng: np.random.Generator) -> Hyperplanes:
         normals = normalised(state.normals + width * rng.standard_normal(state.normals.shape))
         return Hyperplanes(normals, state.offsets + width * rng.standard_normal(len(state)))
 
 
 def _at_least(spec: object, **lowest: int) -> None:
-    """Raise unless the parameters are whole numbers, not below the lowest."""
+    """Raise a ``ValueError`` unless the parameters are integers that are not below their lower limits."""
     for name, low in lowest.items():
         value = getattr(spec, name)
         if not isinstance(value, Integral) or value < low:

@@ -1,4 +1,4 @@
-"""The uniform law: no data, all hyperplanes alike."""
+"""The uniform density, which does not depend on data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nurf.networks._hyperplanes import normalised
 
 @dataclass(frozen=True)
 class Uniform(Density):
-    """Uniform normals, uniform offsets among those that meet the domain (paper, eq. 2.6).
+    """Uniform normals, and uniform offsets of the hyperplanes that intersect the domain (paper, eq. 2.6).
 
     ``dM(a, b) = da / |S^{d-1}| db / (b_max(a) - b_min(a))``, which on the ball of radius ``R`` is
     ``da db / (2 R |S^{d-1}|)``.
@@ -28,29 +28,29 @@ class Uniform(Density):
 
 @dataclass(frozen=True)
 class PreparedUniform(PreparedDensity):
-    """The law of ``Uniform``."""
+    """The density of ``Uniform`` on a domain."""
 
     domain: Domain
     dimension: int
 
     def sample(self, n: int, rng: np.random.Generator) -> Hyperplanes:
-        """Draw ``n`` independent hyperplanes."""
+        """Return ``n`` independent hyperplanes."""
         return with_uniform_offsets(rng.standard_normal((n, self.dimension)), self.domain, rng)
 
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
-        """Return ``-log |S^{d-1}| - log(b_max - b_min)`` where the hyperplane meets the domain."""
+        """Return ``-log |S^{d-1}| - log(b_max - b_min)``, or minus infinity if the hyperplane misses the domain."""
         return log_uniform_offsets(hyperplanes, self.domain) - log_sphere_area(self.dimension)
 
 
 def with_uniform_offsets(directions: Array, domain: Domain, rng: np.random.Generator) -> Hyperplanes:
-    """Give each direction an offset, uniform among those that meet the domain."""
+    """Return hyperplanes with normals along ``directions`` and uniform offsets such that they intersect the domain."""
     normals = normalised(directions)
     low, high = domain.offset_range(normals)
     return Hyperplanes(normals, rng.uniform(low, high))
 
 
 def log_uniform_offsets(hyperplanes: Hyperplanes, domain: Domain) -> Array:
-    """Return the log-density of the offsets that ``with_uniform_offsets`` draws, given the normals."""
+    """Return the log-density of the offsets given the normals, as sampled by ``with_uniform_offsets``: (N,)."""
     low, high = domain.offset_range(hyperplanes.normals)
     inside = (hyperplanes.offsets >= low) & (hyperplanes.offsets <= high)
     return np.where(inside, -np.log(high - low), -np.inf)

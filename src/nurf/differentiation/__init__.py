@@ -1,4 +1,4 @@
-"""Derivatives of Python functions."""
+"""Derivatives of Python functions, by JAX, torch or finite differences."""
 
 from nurf.differentiation._derivatives import Backend, derivatives
 

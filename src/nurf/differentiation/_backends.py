@@ -1,4 +1,4 @@
-"""Ways to differentiate a function: each takes all points, finds out what ``f`` takes, and gives derivatives."""
+"""Backends that differentiate a function at many points: JAX, torch, finite differences and complex steps."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nurf._blocks import row_blocks
-from nurf.differentiation._finite_differences import LEVELS, Array, differences
+from nurf._types import Array
+from nurf.differentiation._finite_differences import LEVELS, differences
 
 Derivatives = tuple[Array, Array, Array | None]
 
-LARGEST_STEP = 0.01  # in units of the range of an input
-CONTRADICTION = 0.01  # relative difference of two derivatives that roundoff and extrapolation do not explain
-COMPLEX_STEP = 1e-100  # in units of the range; no difference is taken, so that it cannot be too small
-BLOCK = 2**22  # numbers that one block of points may need
+LARGEST_STEP = 0.01  # relative to the range of an input
+CONTRADICTION = 0.01  # relative difference of two derivatives that is not due to rounding and extrapolation errors
+COMPLEX_STEP = 1e-100  # relative to the range; without subtraction there is no cancellation
+BLOCK = 2**22  # numbers per block of points
 
 
 class Function(ABC):
-    """A function in the arrays of one framework, and the points where it is differentiated."""
+    """A function of arrays of one framework, and the points at which it is differentiated."""
 
     name: ClassVar[str]
 
@@ -34,18 +35,18 @@ class Function(ABC):
 
     @abstractmethod
     def call(self, x: Array) -> Any:
-        """Return what ``f`` gives for one point (d,) or several (m, d), as a NumPy array."""
+        """Return ``f`` at one point (d,) or several points (m, d), as a NumPy array."""
 
     @abstractmethod
     def differentiate(self, X: Array, order: int) -> Derivatives:
-        """Return values (m, k), gradients (m, k, d) and Hessians (m, k, d, d) for a block of points."""
+        """Return values (m, k), gradients (m, k, d) and Hessians (m, k, d, d) or None, for a block of points."""
 
     def traced(self, x: Array) -> Any:
-        """Do as ``call``, but raise if ``f`` cannot be differentiated in this framework."""
+        """Return the same as ``call``, but raise an error if ``f`` cannot be differentiated in this framework."""
         return self.call(x)
 
     def values(self, X: Array) -> Any:
-        """Return ``f`` at points, of shape (m,) or (m, k)."""
+        """Return ``f`` at the points, of shape (m,) or (m, k)."""
         with np.errstate(all="ignore"):
             values = self.call(X) if self.vectorized else np.stack([self.call(x) for x in X])
         if values.ndim not in (1, 2) or len(values) != len(X):
@@ -53,7 +54,7 @@ class Function(ABC):
                 (X.shape, f"({len(X)},) or ({len(X)}, k)") if self.vectorized else (X.shape[1:], "() or (k,)")
             )
             got = values.shape if self.vectorized else values.shape[1:]
-            raise ValueError(f"`f` must give shape {wanted} for points of shape {takes}, got {got}")
+            raise ValueError(f"`f` must return shape {wanted} for points of shape {takes}, got {got}")
         return values
 
     def derivatives(self, order: int) -> Derivatives:
@@ -72,8 +73,11 @@ class Function(ABC):
             hessians[0].reshape(*shape, d, d) if hessians else None,
         )
 
-    def doubt(self) -> str | None:
-        """Say whether gradients contradict differences of the values, along one direction at up to three points."""
+    def contradiction(self) -> str | None:
+        """Return a message if gradients contradict differences of the values at most of up to three points, else None.
+
+        They are compared along one direction.
+        """
         X = self.X[:: max(1, len(self.X) // 3)][:3]
         _, gradients, _ = self.differentiate(X, 1)
         direction = self.steps / LARGEST_STEP * np.where(np.arange(len(self.steps)) % 2, 1.0, -1.0)
@@ -81,15 +85,18 @@ class Function(ABC):
         for x, gradient in zip(X, gradients, strict=True):
             line = functools.partial(lambda x, t: self.values(x + t * direction).reshape(len(t), -1), x)
             slopes, errors = differences(line, line(t), t, np.array([LARGEST_STEP]), 1)[:2]
-            claim, slope, error = gradient @ direction, slopes[0, :, 0], errors[0, :, 0]
-            larger = np.maximum(np.abs(claim), np.abs(slope))
-            wrong.append(bool(np.any(np.abs(claim - slope) > CONTRADICTION * larger + 10 * error)))
-        if 2 * sum(wrong) <= len(wrong):  # one of three may be a kink
+            along, slope, error = gradient @ direction, slopes[0, :, 0], errors[0, :, 0]
+            larger = np.maximum(np.abs(along), np.abs(slope))
+            wrong.append(bool(np.any(np.abs(along - slope) > CONTRADICTION * larger + 10 * error)))
+        if 2 * sum(wrong) <= len(wrong):  # one of three points may lie at a kink
             return None
-        return f"gradients by {self.name} contradict differences of the values: part of `f` is not seen by {self.name}"
+        return (
+            f"gradients by {self.name} contradict differences of the values: part of `f` is not differentiated by "
+            f"{self.name}"
+        )
 
     def _is_vectorized(self) -> bool:
-        """Find out whether ``f`` takes several points: it must give a row for each, the same in another order."""
+        """Return whether ``f`` accepts several points: it must return one row for each, in any order of the points."""
         points = self.X[np.resize(np.arange(min(3, len(self.X))), 3)]
         again = [2, 0]
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -107,15 +114,15 @@ class Function(ABC):
                 one = self.traced(points[0])
             except Exception as error:
                 alone = f"{type(error).__name__} ({error}) for shape {points[0].shape}"
-                raise ValueError(f"`f` must take points (n, d) or one point (d,), got {together}, {alone}") from error
+                raise ValueError(f"`f` must accept points (n, d) or one point (d,), got {together}, {alone}") from error
         if one.ndim > 1:
             wanted = "(n,) or (n, k) for points (n, d), or () or (k,) for one point (d,)"
-            raise ValueError(f"`f` must give shape {wanted}, got {together}, shape {one.shape} for {points[0].shape}")
+            raise ValueError(f"`f` must return shape {wanted}, got {together}, shape {one.shape} for {points[0].shape}")
         return False
 
 
 class Jax(Function):
-    """By JAX, in double precision."""
+    """Automatic differentiation by JAX, in double precision."""
 
     name = "jax"
 
@@ -124,27 +131,27 @@ class Jax(Function):
         super().__init__(*arguments)
 
     def call(self, x: Array) -> Any:
-        """Return the values of ``f``, as an array."""
+        """Return the values of ``f`` as a NumPy array."""
         with self.jax.enable_x64(True):
             return np.asarray(self.f(self.jax.numpy.asarray(x)))
 
     def traced(self, x: Array) -> Any:
-        """Return the same, of arrays that the framework traces."""
+        """Return the same as ``call``, but raise an error if the framework cannot trace ``f``."""
         with self.jax.enable_x64(True):
-            return np.asarray(self.jax.vjp(self._seen, self.jax.numpy.asarray(x))[0])
+            return np.asarray(self.jax.vjp(self._traced_values, self.jax.numpy.asarray(x))[0])
 
-    def _seen(self, x: Any) -> Any:
+    def _traced_values(self, x: Any) -> Any:
         result = self.f(x)
         if not isinstance(result, self.jax.core.Tracer):
-            raise TypeError(f"`f` must give a JAX array that depends on its argument, got {type(result).__name__}")
+            raise TypeError(f"`f` must return a JAX array that depends on its argument, got {type(result).__name__}")
         return result
 
     def differentiate(self, X: Array, order: int) -> Derivatives:
-        """Return values, gradients and, for ``order=2``, Hessians at some points."""
+        """Return values, gradients and, if ``order`` is 2, Hessians for a block of points."""
         jax = self.jax
 
         def values(x: Any) -> Any:
-            result = self._seen(x[None])[0] if self.vectorized else self._seen(x)
+            result = self._traced_values(x[None])[0] if self.vectorized else self._traced_values(x)
             return (result.reshape(-1),) * 2
 
         def gradients(x: Any) -> Any:
@@ -160,14 +167,14 @@ class Jax(Function):
             x = jax.numpy.asarray(X)
             try:
                 found = jax.jit(jax.vmap(point))(x)[1]
-            except Exception:  # Python branches on values can be differentiated, one point after the other
+            except Exception:  # Python branches on values cannot be vectorised, but work point by point
                 found = [np.stack(arrays) for arrays in zip(*(point(row)[1] for row in x), strict=True)]
         value, gradient, *hessian = (np.array(array, dtype=np.float64) for array in found)
         return value, gradient, hessian[0] if hessian else None
 
 
 class Torch(Function):
-    """By torch's automatic differentiation, in double precision."""
+    """Automatic differentiation by torch, in double precision."""
 
     name = "torch"
 
@@ -176,102 +183,102 @@ class Torch(Function):
         super().__init__(*arguments)
 
     def call(self, x: Array) -> Any:
-        """Return the values of ``f``, as an array."""
+        """Return the values of ``f`` as a NumPy array."""
         with self.torch.no_grad():
             return self.f(self.torch.tensor(x)).numpy()
 
     def traced(self, x: Array) -> Any:
-        """Return the same, of arrays that the framework traces."""
+        """Return the same as ``call``, but raise an error if the framework cannot trace ``f``."""
         with self.torch.enable_grad():
-            return self._seen(self.f(self.torch.tensor(x, requires_grad=True))).detach().numpy()
+            return self._require_gradient(self.f(self.torch.tensor(x, requires_grad=True))).detach().numpy()
 
-    def _seen(self, result: Any) -> Any:
+    def _require_gradient(self, result: Any) -> Any:
         if not (isinstance(result, self.torch.Tensor) and result.requires_grad):
             raise TypeError(
-                f"`f` must give a tensor that depends on its argument, got {type(result).__name__} that does not"
+                f"`f` must return a tensor that depends on its argument, got {type(result).__name__} that does not"
             )
         return result
 
     def differentiate(self, X: Array, order: int) -> Derivatives:
-        """Return values, gradients and, for ``order=2``, Hessians at some points."""
+        """Return values, gradients and, if ``order`` is 2, Hessians for a block of points."""
         x = self.torch.tensor(X, requires_grad=True)
         with self.torch.enable_grad():
             if self.vectorized:
                 values = self.f(x)
             else:
                 try:
-                    values = self._seen(self.torch.func.vmap(self.f)(x))
-                except Exception:  # branches on values, or calls that vmap does not know
+                    values = self._require_gradient(self.torch.func.vmap(self.f)(x))
+                except Exception:  # branches on values, or functions without vmap support
                     values = self.torch.stack([self.f(row) for row in x])
-            outputs = self._seen(values).reshape(len(X), -1).double()
-            gradients = self._slopes(outputs, x, order == 2)
+            outputs = self._require_gradient(values).reshape(len(X), -1).double()
+            gradients = self._gradients(outputs, x, order == 2)
             n, k, d = gradients.shape
-            hessians = self._slopes(gradients.reshape(n, -1), x, False).reshape(n, k, d, d) if order == 2 else None
+            hessians = self._gradients(gradients.reshape(n, -1), x, False).reshape(n, k, d, d) if order == 2 else None
         return tuple(None if a is None else a.detach().numpy().copy() for a in (outputs, gradients, hessians))  # type: ignore[return-value]
 
-    def _slopes(self, columns: Any, x: Any, again: bool) -> Any:
-        """Return the gradients (m, k, d) of columns (m, k): no row depends on another, so that sums will do."""
-        if not columns.requires_grad:
-            return self.torch.zeros(*columns.shape, x.shape[1], dtype=x.dtype)  # gradients of a linear function
-        options = {"retain_graph": True, "create_graph": again, "allow_unused": True, "materialize_grads": True}
+    def _gradients(self, columns: Any, x: Any, create_graph: bool) -> Any:
+        """Return the gradients (m, k, d) of ``columns`` (m, k), from the sum of each column: rows are independent."""
+        if not columns.requires_grad:  # for Hessians of a linear function, whose gradients are constant
+            return self.torch.zeros(*columns.shape, x.shape[1], dtype=x.dtype)
+        options = {"retain_graph": True, "create_graph": create_graph, "allow_unused": True, "materialize_grads": True}
         return self.torch.stack(
             [self.torch.autograd.grad(column.sum(), x, **options)[0] for column in columns.T], dim=1
         )
 
 
 class Differences(Function):
-    """By extrapolated differences of the values."""
+    """Extrapolated finite differences."""
 
     name = "finite_differences"
 
     def call(self, x: Array) -> Any:
-        """Return the values of ``f``, as an array."""
+        """Return the values of ``f`` as a NumPy array."""
         return np.asarray(self.f(x))
 
-    def doubt(self) -> str | None:
-        """Return None: there is nothing else to compare with."""
+    def contradiction(self) -> str | None:
+        """Return None: finite differences are not compared with themselves."""
         return None
 
     def differentiate(self, X: Array, order: int) -> Derivatives:
-        """Return values, gradients and, for ``order=2``, Hessians at some points."""
+        """Return values, gradients and, if ``order`` is 2, Hessians for a block of points."""
         at = self.values(X).reshape(len(X), -1)
 
-        def beside(points: Array) -> Any:
+        def values(points: Array) -> Any:
             if self.vectorized:
                 return self.values(points).reshape(len(points), -1)
-            return np.stack([self._or_nan(x, at.shape[1]) for x in points])
+            return np.stack([self._value_or_nan(x, at.shape[1]) for x in points])
 
-        gradients, _, hessians = differences(beside, at, X, self.steps, order)
+        gradients, _, hessians = differences(values, at, X, self.steps, order)
         return at.astype(np.float64), gradients, hessians
 
-    def _or_nan(self, x: Array, n_outputs: int) -> Any:
+    def _value_or_nan(self, x: Array, n_outputs: int) -> Any:
         try:
             with np.errstate(all="ignore"):
                 return self.call(x).reshape(n_outputs)
-        except (ValueError, ArithmeticError):  # the way of `math` to say that it is not defined there
+        except (ValueError, ArithmeticError):  # raised by `math` outside the domain of a function
             return np.full(n_outputs, np.nan)
 
 
 class ComplexStep(Function):
-    """By imaginary parts of the values at complex points."""
+    """Complex-step differentiation: imaginary parts of the values at complex points."""
 
     name = "complex_step"
 
     def call(self, x: Array) -> Any:
-        """Return the values of ``f``, as an array."""
+        """Return the values of ``f`` as a NumPy array."""
         result = np.asarray(self.f(x))
         return result if np.iscomplexobj(x) else result.real
 
     def gradients(self, X: Array) -> Array:
-        """Return ``Im f(x + i h e_j) / h`` as columns, of shape (m, k d)."""
+        """Return ``Im f(x + i h e_j) / h``, of shape (m, k d)."""
         steps = COMPLEX_STEP * self.steps
         columns = [self.values(X + 1j * shift).reshape(len(X), -1) for shift in np.diag(steps)]
         if not all(np.iscomplexobj(column) for column in columns):
-            raise TypeError("`f` must give complex numbers for complex points, got real ones")
+            raise TypeError("`f` must return complex numbers for complex points, got real ones")
         return np.asarray((np.stack(columns, axis=2).imag / steps).reshape(len(X), -1))
 
     def differentiate(self, X: Array, order: int) -> Derivatives:
-        """Return values, gradients and, for ``order=2``, Hessians at some points."""
+        """Return values, gradients and, if ``order`` is 2, Hessians for a block of points."""
         values = self.values(X).reshape(len(X), -1).astype(np.float64)
         shape = (*values.shape, X.shape[1])
         if order == 1:

@@ -1,4 +1,4 @@
-"""Derivatives of a Python function at many points: by JAX, by torch, or by differences of its values."""
+"""Derivatives of a Python function at many points."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from nurf._types import Array
 from nurf.differentiation._backends import BACKENDS, LARGEST_STEP, Derivatives
-from nurf.differentiation._finite_differences import Array
 
 Backend = Literal["auto", "jax", "torch", "finite_differences", "complex_step"]
 
@@ -26,45 +26,47 @@ def derivatives(
     vectorized: bool | None = None,
     step: Any = None,
 ) -> Derivatives:
-    """Differentiate a function at the rows of ``X``, in double precision.
+    """Return values, gradients and Hessians of a function at the rows of ``X``, in double precision.
 
     Parameters
     ----------
     f : callable
-        Takes one point (d,) and gives a number or ``k`` of them, or takes all points (n, d) and gives (n,) or (n, k),
-        each row from the point of that row. It may be written in JAX, torch or NumPy.
+        A function of one point (d,) that returns a number or ``k`` numbers, or a function of all points (n, d) that
+        returns an array of shape (n,) or (n, k), each row of which depends on the same row of its argument only. It may
+        be written in JAX, torch or NumPy.
     X : array of shape (n, d)
         The points.
     order : {1, 2}, default=1
-        Whether Hessians are wanted too.
+        2 to compute Hessians too.
     backend : {"auto", "jax", "torch", "finite_differences", "complex_step"}, default="auto"
-        ``"auto"`` tries JAX and torch, that one first which the code of ``f`` names, and only those that the code names
-        or that are imported already. The first one stays whose traced arrays ``f`` takes, whose arrays it returns, and
-        whose gradients agree with differences of the values at three points: a function that leaves the framework on
-        its way falls through. What is left is differentiated by finite differences.
+        ``"auto"`` tries JAX and torch, if they are mentioned in the code of ``f`` or already imported, starting with
+        the one that the code mentions. A framework is used if it can trace ``f``, and if its gradients agree with
+        differences of the values at three points (they do not if part of ``f`` is computed outside the framework).
+        Otherwise ``f`` is differentiated by finite differences.
 
-        ``"finite_differences"`` takes central differences with five steps for each input and extrapolates them, 10 d
-        values of ``f`` for each point, 5 d (d - 1) more for Hessians. Where ``f`` is not finite on one side of a point
-        it takes one-sided ones. Within 1e-4 of the range from a kink it sees both sides.
+        ``"finite_differences"`` extrapolates central differences with five step sizes. It needs 10 d evaluations of
+        ``f`` for each point, and 5 d (d - 1) more for Hessians. If ``f`` is not finite on one side of a point, it uses
+        one-sided differences. It is inaccurate within 1e-4 of the range from a kink.
 
-        ``"complex_step"`` takes ``Im f(x + i h e_j) / h``, d values for each point and no roundoff (Hessians: central
-        differences of these). It is for analytic NumPy functions. ``abs``, ``maximum``, ``norm`` and comparisons give
-        wrong results without an error, maybe at some points only, so that a check at three points cannot vouch for all:
-        that is why ``"auto"`` does not try it.
+        ``"complex_step"`` computes ``Im f(x + i h e_j) / h``, with d evaluations for each point and without
+        cancellation errors. Hessians are central differences of these gradients. It requires an analytic function
+        written in NumPy: ``abs``, ``maximum``, ``norm`` and comparisons give wrong results without an error, possibly
+        at some points only. As a check at three points may not detect this, ``"auto"`` does not use it.
     vectorized : bool, optional
-        Whether ``f`` takes all points at once. By default three points and two of them in another order are tried:
-        ``f`` is vectorised if it gives three rows and two, and the rows of the same points agree; so n = d and n = 1
-        are no special cases. Else it takes one point.
+        Whether ``f`` accepts all points at once. By default this is determined by calling ``f`` with three points and
+        with two of them in another order: ``f`` is vectorised if it returns one row for each point, and the rows of the
+        same point agree.
     step : float or array of shape (d,), optional
-        Largest step of finite differences, in the units of the inputs; by default 1 % of the range of ``X`` in each
-        input, or of ``|x|`` where the range is zero. The other steps are smaller by factors of 4.
+        Largest step of finite differences, in the units of the inputs. Default is 1 % of the range of ``X`` in each
+        input, or of ``|x|`` if the range is zero. The other steps are smaller by factors of 4.
 
     Returns
     -------
     values : array of shape (n,) or (n, k)
     gradients : array of shape (n, d) or (n, k, d)
-        NaN, with a warning, where ``f`` has no finite derivative.
-    hessians : array of shape (n, d, d) or (n, k, d, d), or None for ``order=1``
+        Partial derivatives that are not finite are set to NaN (unknown), with a warning.
+    hessians : array of shape (n, d, d) or (n, k, d, d), or None if ``order`` is 1
+        Entries that are not finite are set to NaN (unknown), with a warning.
 
     Examples
     --------
@@ -83,15 +85,15 @@ def derivatives(
     steps = _steps(X, step)
     if backend != "auto":
         function = BACKENDS[backend](f, X, vectorized, steps)
-        if doubt := function.doubt():
-            warnings.warn(doubt, stacklevel=2)
+        if contradiction := function.contradiction():
+            warnings.warn(contradiction, stacklevel=2)
         return _finished(function.derivatives(order), backend)
     failures: dict[str, Exception] = {}
     for name in (*_candidates(f), "finite_differences"):
         try:
             function = BACKENDS[name](f, X, vectorized, steps)
-            if doubt := function.doubt():
-                raise ValueError(doubt)
+            if contradiction := function.contradiction():
+                raise ValueError(contradiction)
             found = function.derivatives(order)
         except Exception as error:
             failures[name] = error
@@ -101,7 +103,7 @@ def derivatives(
     if len(failures) == 1:
         raise last
     reasons = "; ".join(f"{name}: {error}" for name, error in failures.items())
-    raise ValueError(f"`f` can be differentiated by none of {', '.join(failures)}: {reasons}") from last
+    raise ValueError(f"`f` could not be differentiated by any of {', '.join(failures)}: {reasons}") from last
 
 
 def _points(X: Any) -> Array:
@@ -115,9 +117,9 @@ def _points(X: Any) -> Array:
 
 
 def _steps(X: Array, step: Any) -> Array:
-    """Return the largest step of each input, (d,): powers of two, which add to most points without rounding."""
+    """Return the largest step of each input, (d,), rounded to a power of two to reduce rounding errors."""
     size, extent = np.abs(X).max(axis=0), np.ptp(X, axis=0)
-    # points that differ by rounding only do not tell the scale of an input
+    # differences due to rounding do not tell the scale of an input
     scale = np.where(extent > 1e-8 * size, extent, np.where(size > 0, size, 1.0))
     steps = LARGEST_STEP * scale if step is None else np.asarray(step, dtype=np.float64)
     if steps.shape not in ((), size.shape) or not np.all((steps > 0) & np.isfinite(steps)):
@@ -126,14 +128,14 @@ def _steps(X: Array, step: Any) -> Array:
 
 
 def _candidates(f: Any) -> list[str]:
-    """Return the frameworks to try, those that the code of ``f`` names first."""
+    """Return the frameworks to try, starting with those that the code of ``f`` mentions."""
     names = _packages(f)
     frameworks = [name for name in ("jax", "torch") if name in names or name in sys.modules]
     return sorted(frameworks, key=lambda name: name not in names)
 
 
 def _packages(f: Any) -> set[str]:
-    """Return the names in the code of a callable, and the packages of its class and of the objects it refers to."""
+    """Return the names in the code of a callable, and the packages of its class and of the objects that it uses."""
     while isinstance(f, functools.partial):
         f = f.func
     f = inspect.unwrap(f)
@@ -152,7 +154,7 @@ def _packages(f: Any) -> set[str]:
 
 
 def _finished(found: Derivatives, name: str) -> Derivatives:
-    """Refuse values that are not finite, and mark derivatives that are not as not known."""
+    """Return ``found`` with derivatives set to NaN if they are not finite; raise if a value is not finite."""
     values = found[0]
     if not np.all(np.isfinite(values)):
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
@@ -161,7 +163,7 @@ def _finished(found: Derivatives, name: str) -> Derivatives:
         if array is not None and not np.all(np.isfinite(array)):
             unknown = ~np.isfinite(array)
             rows = int(unknown.any(axis=tuple(range(1, array.ndim))).sum())
-            found_none = f"{kind} by {name} are not finite at {rows} of {len(values)} points"
-            warnings.warn(f"{found_none}: NaN, for not known, stands there", stacklevel=3)
+            message = f"{kind} by {name} are not finite at {rows} of {len(values)} points: set to NaN (unknown)"
+            warnings.warn(message, stacklevel=3)
             array[unknown] = np.nan
     return found

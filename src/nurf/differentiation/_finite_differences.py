@@ -1,4 +1,4 @@
-"""Finite differences of a function at many points, extrapolated to step zero."""
+"""Finite differences at many points, extrapolated to step size zero."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from nurf._types import Array
 
-LEVELS = 5  # step sizes of each difference
-RATIO = 4.0  # of one step size to the next
+LEVELS = 5  # number of step sizes
+RATIO = 4.0  # between two successive step sizes
 
 
 def differences(
@@ -20,22 +19,23 @@ def differences(
 ) -> tuple[Array, Array, Array | None]:
     """Return gradients, their estimated errors, both (n, k, d), and Hessians (n, k, d, d) if ``order`` is 2.
 
-    Central differences with the steps ``h, h / 4, ..., h / 256`` are extrapolated in ``h^2``; each entry takes the
-    extrapolation that its neighbours in the table confirm best (C. J. F. Ridders, Accurate computation of F'(x) and
-    F'(x)F''(x), Adv. Eng. Softw. 4, 1982). Entries that stay NaN are taken from one-sided differences, in powers of h.
+    Central differences with the steps ``h, h / 4, ..., h / 256`` are extrapolated in powers of ``h^2``. For each entry
+    the extrapolated value with the smallest estimated error is used (C. J. F. Ridders, Accurate computation of F'(x)
+    and F'(x)F''(x), Adv. Eng. Softw. 4, 1982). If it is NaN, one-sided differences are used instead, extrapolated in
+    powers of ``h``.
 
     Parameters
     ----------
     values : callable
-        Takes points (m, d) and gives (m, k); what is not finite is not used.
+        A function from points (m, d) to values (m, k). Values that are not finite are ignored.
     at : array of shape (n, k)
-        The values at ``X``, in the precision in which they were computed.
+        The values at ``X``. Their dtype must be the precision in which they were computed.
     X : array of shape (n, d)
         The points.
     steps : array of shape (d,)
-        The largest steps.
+        The largest step for each input.
     order : {1, 2}
-        Whether Hessians are wanted too.
+        2 to compute Hessians too.
 
     Examples
     --------
@@ -49,14 +49,14 @@ def differences(
     (n, d), k = X.shape, at.shape[1]
     sizes = RATIO ** -np.arange(LEVELS)[:, None]
 
-    def moved(x: Array, axis: int, sign: float) -> Array:
-        return np.asarray(x[..., axis] + sign * steps[axis] * sizes)
+    def shifted(axis: int, sign: float) -> Array:
+        return np.asarray(X[:, axis] + sign * steps[axis] * sizes)
 
-    def beside(signs: dict[int, float]) -> Array:
-        """Return values at ``x + sign h e_axis``, for all axes at once, of shape (levels, n, k)."""
+    def shifted_values(signs: dict[int, float]) -> Array:
+        """Return the values at ``x + sum_axis sign h e_axis``, of shape (levels, n, k)."""
         points = np.repeat(X[None], LEVELS, axis=0)
         for axis, sign in signs.items():
-            points[:, :, axis] = moved(X, axis, sign)
+            points[:, :, axis] = shifted(axis, sign)
         found = np.asarray(values(points.reshape(-1, d)), dtype=np.float64).reshape(LEVELS, n, k)
         return np.where(np.isfinite(found), found, np.nan)
 
@@ -64,8 +64,10 @@ def differences(
     hessians = np.empty((n, k, d, d)) if order == 2 else None
     sides: dict[tuple[int, float], tuple[Array, Array]] = {}
     for j in range(d):
-        # steps as rounding made them, with their sign
-        (up, u), (down, v) = ((beside({j: sign}), (moved(X, j, sign) - X[:, j])[:, :, None]) for sign in (1.0, -1.0))
+        # values and signed steps (after rounding) on both sides
+        (up, u), (down, v) = (
+            (shifted_values({j: sign}), (shifted(j, sign) - X[:, j])[:, :, None]) for sign in (1.0, -1.0)
+        )
         slopes = [(up - at) / u, (down - at) / v]
         noise = eps * np.abs(at) / u
         gradients[:, :, j], errors[:, :, j] = _first_known(
@@ -74,16 +76,16 @@ def differences(
         )
         if hessians is not None:
             sides[j, 1.0], sides[j, -1.0] = (up, u), (down, v)
-            bends = [2 * (s[:-1] - s[1:]) / (g[:-1] - g[1:]) for s, g in zip(slopes, (u, v), strict=True)]
+            one_sided = [2 * (s[:-1] - s[1:]) / (h[:-1] - h[1:]) for s, h in zip(slopes, (u, v), strict=True)]
             central = 2 * (slopes[0] - slopes[1]) / (u - v)
             hessians[:, :, j, j] = _first_known(
                 _extrapolated(estimate, 4 * (noise / u)[-len(estimate) :], power)
-                for estimate, power in ((central, 2), *((b, 1) for b in bends))
+                for estimate, power in ((central, 2), *((second, 1) for second in one_sided))
             )[0]
 
     def quadrant(i: int, j: int, s: float, t: float) -> Array:
         (a, u), (b, v) = sides[i, s], sides[j, t]
-        return np.asarray(((beside({i: s, j: t}) - a) - (b - at)) / (u * v))
+        return np.asarray(((shifted_values({i: s, j: t}) - a) - (b - at)) / (u * v))
 
     def mixed(i: int, j: int) -> Iterator[tuple[Array, Array]]:
         noise = 4 * eps * np.abs(at) / (sides[i, 1.0][1] * sides[j, 1.0][1])
@@ -101,9 +103,9 @@ def differences(
 
 
 def _extrapolated(estimates: Array, noise: Array, power: int) -> tuple[Array, Array]:
-    """Extrapolate estimates (levels, n, k) with errors in powers of ``h^power``; return the best one and its error.
+    """Return the best extrapolation of ``estimates`` (levels, n, k) in powers of ``h^power``, and its estimated error.
 
-    ``noise`` (levels, n, k) is the roundoff, below which agreement in the table is chance.
+    ``noise`` (levels, n, k) is the rounding error of the estimates, which is added to the estimated error.
     """
     best, error = np.full(estimates.shape[1:], np.nan), np.full(estimates.shape[1:], np.inf)
     coarser = [estimates[0]]
@@ -111,16 +113,16 @@ def _extrapolated(estimates: Array, noise: Array, power: int) -> tuple[Array, Ar
         row = [estimate]
         for column, coarse in enumerate(coarser, 1):
             fine = row[-1] + (row[-1] - coarse) / (RATIO ** (power * column) - 1)
-            doubt = np.maximum(np.abs(fine - row[-1]), np.abs(fine - coarse)) + roundoff
-            better = doubt < error  # never where it is NaN
-            best, error = np.where(better, fine, best), np.where(better, doubt, error)
+            estimated = np.maximum(np.abs(fine - row[-1]), np.abs(fine - coarse)) + roundoff
+            better = estimated < error  # false for NaN
+            best, error = np.where(better, fine, best), np.where(better, estimated, error)
             row.append(fine)
         coarser = row
     return best, error
 
 
 def _first_known(options: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return estimates and errors, each from the first option in which it is known."""
+    """Return estimates and their errors, each from the first option in which it is not NaN."""
     options = iter(options)
     best, error = next(options)
     while (unknown := np.isnan(best)).any():

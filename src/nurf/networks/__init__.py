@@ -1,4 +1,4 @@
-"""Shallow networks: hyperplanes, features, and the functions that they add up to."""
+"""Shallow networks: hyperplanes, features, polynomial tails, and the domains that hyperplanes intersect."""
 
 from nurf.networks._hyperplanes import Ball, Box, Domain, Hyperplanes
 from nurf.networks._network import Features, ShallowNetwork

@@ -1,4 +1,4 @@
-"""Hyperplanes ``{x : a.x + b = 0}`` with unit normals ``a``, and the domains that they cut."""
+"""Hyperplanes ``{x : a.x + b = 0}`` with unit normals ``a``, and domains."""
 
 from __future__ import annotations
 
@@ -48,13 +48,16 @@ class Hyperplanes:
 
     @classmethod
     def through(cls, points: Any, directions: Any, shift: Any = 0.0) -> Hyperplanes:
-        """Hyperplanes orthogonal to ``directions`` (of any length), to which ``points`` have the distance ``shift``."""
+        """Return hyperplanes with normals along ``directions`` (of any length) and ``a.x + b = shift`` at ``points``.
+
+        With the default ``shift=0`` they pass through the points.
+        """
         normals = normalised(np.asarray(directions, float))
         return cls(normals, shift - np.einsum("nd,nd->n", normals, np.asarray(points, float)))
 
     @property
     def dimension(self) -> int:
-        """Dimension of the space that is cut."""
+        """Dimension ``d`` of the space."""
         return int(self.normals.shape[1])
 
     def signed_distance(self, X: Array) -> Array:
@@ -65,39 +68,39 @@ class Hyperplanes:
         return len(self.offsets)
 
     def __getitem__(self, index: Any) -> Hyperplanes:
-        """Keep some of the hyperplanes."""
+        """Return the hyperplanes ``index``."""
         return Hyperplanes(self.normals[index], self.offsets[index])
 
     def __add__(self, other: Hyperplanes) -> Hyperplanes:
-        """Put the hyperplanes of ``other`` behind these."""
+        """Return the hyperplanes of both, those of ``other`` last."""
         return Hyperplanes(np.concatenate([self.normals, other.normals]), np.concatenate([self.offsets, other.offsets]))
 
 
 def normalised(directions: Array) -> Array:
-    """Return the rows divided by their lengths, which may be as small or large as numbers get."""
+    """Return the rows divided by their lengths, without overflow or underflow."""
     largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)
     if not np.all(largest > 0):
-        raise ValueError(f"directions must have a length > 0, got {directions[np.argmin(largest)]}")
+        raise ValueError(f"directions must have nonzero length, got {directions[np.argmin(largest)]}")
     directions = directions / largest
     return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))
 
 
 class Domain(Protocol):
-    """A bounded convex set, known by the hyperplanes that cut it."""
+    """A bounded convex set."""
 
     @property
-    def reach(self) -> float:
-        """The largest distance of its points from the origin."""
+    def max_norm(self) -> float:
+        """The maximum of ``|x|`` over the domain."""
         ...
 
     def offset_range(self, normals: Array) -> tuple[Array, Array]:
-        """Return the smallest and largest ``b`` for which ``a.x + b = 0`` meets the domain, for each normal ``a``."""
+        """Return the smallest and largest ``b`` such that ``a.x + b = 0`` intersects the domain, for each normal."""
         ...
 
 
 @dataclass(frozen=True)
 class Ball:
-    """The ball of ``radius`` around the origin."""
+    """The ball of the given ``radius`` around the origin."""
 
     radius: float = 1.0
 
@@ -106,19 +109,19 @@ class Ball:
             raise ValueError(f"`radius` must be a number > 0, got {self.radius!r}")
 
     @property
-    def reach(self) -> float:
+    def max_norm(self) -> float:
         """The radius."""
         return float(self.radius)
 
     def offset_range(self, normals: Array) -> tuple[Array, Array]:
-        """Return ``-R`` and ``R``."""
-        reach = np.full(len(normals), float(self.radius))
-        return -reach, reach
+        """Return ``-R`` and ``R`` for each normal."""
+        radii = np.full(len(normals), float(self.radius))
+        return -radii, radii
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """The box of all ``x`` with ``lower <= x <= upper``."""
+    """The box ``lower <= x <= upper``."""
 
     lower: Array
     upper: Array
@@ -134,12 +137,12 @@ class Box:
         object.__setattr__(self, "upper", upper)
 
     @property
-    def reach(self) -> float:
-        """The distance of the farthest corner."""
+    def max_norm(self) -> float:
+        """The distance of the farthest corner from the origin."""
         return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
 
     def offset_range(self, normals: Array) -> tuple[Array, Array]:
-        """Return ``-max a.x`` and ``-min a.x`` over the corners."""
+        """Return ``-max a.x`` and ``-min a.x`` over the corners, for each normal ``a``."""
         center = normals @ (self.lower + self.upper) / 2
-        reach = np.abs(normals) @ (self.upper - self.lower) / 2
-        return -center - reach, -center + reach
+        half_width = np.abs(normals) @ (self.upper - self.lower) / 2
+        return -center - half_width, -center + half_width

@@ -1,4 +1,4 @@
-"""Shallow networks with frozen inner weights: their features, values and derivatives."""
+"""Shallow networks: features, values and derivatives."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from nurf._blocks import BLOCK_ELEMENTS, row_blocks
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.activations import Activation
-from nurf.jets import Jet
+from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks._hyperplanes import Hyperplanes
 from nurf.networks._tails import Tail
 
-LEAST_ROWS = 1024  # of a block of features: sums of products over fewer rows would cost more than the products
+LEAST_ROWS = 1024  # in a block of features: with fewer, adding up the products costs more than the products themselves
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """The functions that a network adds up: ``sigma(a_n.x + b_n)`` for its neurons, and the tail's monomials.
+    """The features of a network: its neurons ``sigma(a_n.x + b_n)`` and the monomials of its polynomial tail.
 
     Parameters
     ----------
     hyperplanes : Hyperplanes
         The inner weights ``(a_n, b_n)``.
     activation : Activation
-        ``sigma``, with one width or one for each neuron.
-    degree : int
-        Degree of the polynomial tail; -1 for none.
+        The activation function ``sigma``, with one width or one for each neuron.
+    degree : int, default=0
+        Degree of the polynomial tail; -1 for no tail.
     """
 
     hyperplanes: Hyperplanes
@@ -47,7 +47,7 @@ class Features:
 
     @cached_property
     def tail(self) -> Tail:
-        """The monomials beside the neurons."""
+        """The monomials of the polynomial tail."""
         return Tail(self.degree, self.hyperplanes.dimension)
 
     @property
@@ -57,7 +57,7 @@ class Features:
 
     @property
     def n_columns(self) -> int:
-        """Number of neurons and monomials together."""
+        """Number of features: neurons and monomials."""
         return self.n_neurons + len(self.tail)
 
     @cached_property
@@ -68,18 +68,20 @@ class Features:
         return np.ascontiguousarray((planes.normals / scale[:, None]).T), planes.offsets / scale
 
     def __getitem__(self, index: Any) -> Features:
-        """Keep some of the neurons, and the tail."""
-        return Features(self.hyperplanes[index], self.activation.taken(index), self.degree)
+        """Return the features with the neurons ``index`` only, and the same tail."""
+        return Features(self.hyperplanes[index], self.activation.select(index), self.degree)
 
     def __add__(self, other: Features) -> Features:
-        """Put the neurons of ``other`` behind these."""
+        """Return the features with the neurons of both, those of ``other`` last."""
         if self.degree != other.degree:
-            raise ValueError(f"joined features must have tails of one degree, got {self.degree} and {other.degree}")
-        activation = self.activation.joined(self.n_neurons, other.activation, other.n_neurons)
+            raise ValueError(
+                f"concatenated features must have tails of the same degree, got {self.degree} and {other.degree}"
+            )
+        activation = self.activation.concatenate(self.n_neurons, other.activation, other.n_neurons)
         return Features(self.hyperplanes + other.hyperplanes, activation, self.degree)
 
     def neurons(self, X: Array, k: int = 0, out: Array | None = None) -> Array:
-        """Return ``sigma^(k)(a_n.x + b_n)`` at the points, of shape (n, N), written into ``out`` if given."""
+        """Return ``sigma^(k)(a_n.x + b_n)`` at the points, of shape (n, N), in ``out`` if given."""
         self.activation.require(k)
         matrix, vector = self._affine
         u = np.matmul(X, matrix, out=out)
@@ -94,14 +96,14 @@ class Features:
         return result
 
     def design(self, X: Array, out: Array | None = None) -> Array:
-        """Return all features at the points, neurons first, of shape (n, N + t)."""
+        """Return the design matrix: all features at the points, neurons first, of shape (n, N + t)."""
         out = np.empty((len(X), self.n_columns)) if out is None else out
         self.neurons(X, out=out[:, : self.n_neurons])
         out[:, self.n_neurons :] = self.tail.values(X)
         return out
 
     def design_blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:
-        """Yield row slices and their features; the array is overwritten by the next block."""
+        """Yield slices of rows and their block of the design matrix. Each block overwrites the previous one."""
         buffer = None
         for rows in row_blocks(len(X), self.n_columns, max(BLOCK_ELEMENTS, LEAST_ROWS * self.n_columns)):
             if buffer is None:
@@ -116,9 +118,9 @@ class ShallowNetwork:
     Parameters
     ----------
     features : Features
-        The neurons and the monomials of the tail.
+        The neurons, and the monomials of the polynomial tail ``p``.
     coefficients : array of shape (N + t,) or (N + t, k)
-        The outer weights ``c_n``, then the coefficients of ``p``; of one output or of ``k``.
+        The outer weights ``c_n``, followed by the coefficients of ``p``, for one output or ``k`` outputs.
     """
 
     features: Features
@@ -135,7 +137,7 @@ class ShallowNetwork:
 
     @property
     def hyperplanes(self) -> Hyperplanes:
-        """The inner weights."""
+        """The inner weights ``(a_n, b_n)``."""
         return self.features.hyperplanes
 
     @property
@@ -178,8 +180,8 @@ class ShallowNetwork:
         result += self.features.tail.hessian(X, self._columns(self.tail_coef))
         return result.reshape(len(X), *self.coefficients.shape[1:], d, d)
 
-    def jet(self, X: Array, kinds: Collection[str] = ("gradients", "hessians")) -> Jet:
-        """Return values at the points, with the derivatives that are named."""
+    def jet(self, X: Array, kinds: Collection[str] = tuple(DERIVATIVE_KINDS.values())) -> Jet:
+        """Return the jet of the network at the points, with the given kinds of derivatives."""
         gradients = self.gradient(X) if "gradients" in kinds else None
         hessians = self.hessian(X) if "hessians" in kinds else None
         return Jet(X, self.value(X), gradients, hessians)
@@ -187,17 +189,17 @@ class ShallowNetwork:
     def in_units_of(self, scaling: Scaling) -> ShallowNetwork:
         """Return the same network as a function of the unscaled inputs, with unscaled values.
 
-        A neuron ``sigma_{s,delta}(a.(x - m)/q + b)`` is the neuron of another hyperplane and width, times a power
-        of ``|a / q|``.
+        A neuron ``sigma_{s,delta}(a.(x - m)/q + b)`` of scaled inputs equals a neuron of unscaled inputs with another
+        hyperplane and width, times a power of ``|a / q|``.
         """
         stretched = self.hyperplanes.normals / scaling.x_scale
         lengths = np.linalg.norm(stretched, axis=1)
         planes = Hyperplanes(
             stretched / lengths[:, None], (self.hyperplanes.offsets - stretched @ scaling.x_center) / lengths
         )
-        activation = self.activation.rescaled(1 / lengths)
+        activation = self.activation.rescale(1 / lengths)
         coef = (self.coef.T * lengths ** (activation.order - 1)).T * scaling.y_scale
-        degree = max(self.features.degree, 0)  # the mean of the values needs a constant
+        degree = max(self.features.degree, 0)  # the mean of the values is a constant
         features = Features(planes, activation, degree)
         tail = np.zeros((len(features.tail), *coef.shape[1:]))
         tail[: len(self.tail_coef)] = self.tail_coef * scaling.y_scale
@@ -205,18 +207,18 @@ class ShallowNetwork:
         tail[0] += scaling.y_center
         return ShallowNetwork(features, np.concatenate([coef, tail]))
 
-    def _weighted_sums(self, X: Array, k: int, directions: Array) -> Array:
-        """Return ``sum_n c_n sigma^(k)(a_n.x + b_n) v_n`` for the rows ``v_n`` of ``directions``: (n, k, m)."""
+    def _weighted_sums(self, X: Array, k: int, vectors: Array) -> Array:
+        """Return ``sum_n c_n sigma^(k)(a_n.x + b_n) v_n``, ``v_n`` the rows of ``vectors`` (N, m): (n, outputs, m)."""
         coef = self._columns(self.coef)
-        result = np.empty((len(X), coef.shape[1], directions.shape[1]))
+        result = np.empty((len(X), coef.shape[1], vectors.shape[1]))
         self.activation.require(k)
         for rows in row_blocks(len(X), self.features.n_neurons):
             slopes = self.features.neurons(X[rows], k)
             for output in range(coef.shape[1]):
-                result[rows, output] = slopes @ (coef[:, output, None] * directions)
+                result[rows, output] = slopes @ (coef[:, output, None] * vectors)
         return result
 
     @staticmethod
     def _columns(coefficients: Array) -> Array:
-        """Return coefficients as a matrix with a column for each output."""
+        """Return the coefficients as a matrix with one column for each output."""
         return coefficients if coefficients.ndim == 2 else coefficients[:, None]

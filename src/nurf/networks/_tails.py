@@ -1,4 +1,4 @@
-"""The polynomial tail ``p(x)`` that a network carries beside its neurons."""
+"""The polynomial tail ``p(x)`` of a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nurf._types import Array
 
 @dataclass(frozen=True)
 class Tail:
-    """All monomials in ``dimension`` variables up to ``degree``; none at all for degree -1.
+    """All monomials in ``dimension`` variables up to ``degree``; none if the degree is -1.
 
     Examples
     --------
@@ -44,14 +44,14 @@ class Tail:
         return self._monomials(X, self.exponents)
 
     def partials(self, X: Array, variables: tuple[int, ...]) -> Array:
-        """Return the monomials differentiated once by each of ``variables``, of shape (n, t)."""
+        """Return the partial derivatives of the monomials with respect to ``variables`` in turn, of shape (n, t)."""
         exponents, factors = self.exponents.copy(), np.ones(len(self))
         for i in variables:
             factors *= exponents[:, i]
             exponents[:, i] -= 1
         result = np.zeros((len(X), len(self)))
-        left = factors != 0
-        result[:, left] = factors[left] * self._monomials(X, exponents[left])
+        nonzero = factors != 0
+        result[:, nonzero] = factors[nonzero] * self._monomials(X, exponents[nonzero])
         return result
 
     def gradient(self, X: Array, coef: Array) -> Array:

@@ -1,13 +1,13 @@
-"""Pictures of fits and of hyperplanes: each function draws on an ``ax`` and returns it.
+"""Plots of fits and hyperplanes. Each function draws on an ``ax`` and returns it.
 
-They need matplotlib: ``pip install "nurf[plot]"``. Nothing here shows a window, saves a file or changes a setting of
+They require matplotlib: ``pip install "nurf[plot]"``. They do not open windows, save files or change the settings of
 matplotlib.
 
 >>> from matplotlib.figure import Figure
 >>> from nurf import plots
 >>> ax = Figure().subplots()
->>> for law, errors in {"uniform": [0.3, 0.1], "nonlocal": [0.03, 0.01]}.items():
-...     ax = plots.convergence([10, 100], errors, law=law, ax=ax)
+>>> for name, errors in {"uniform": [0.3, 0.1], "nonlocal": [0.03, 0.01]}.items():
+...     ax = plots.convergence([10, 100], errors, style=name, ax=ax)
 >>> [text.get_text() for text in ax.legend(handlelength=3.5).get_texts()]
 ['uniform', 'nonlocal']
 """
@@ -22,11 +22,11 @@ from nurf.plots._densities import angle_offset_density
 from nurf.plots._hyperplanes import hyperplanes
 from nurf.plots._predictions import predicted_against_true
 from nurf.plots._sparse import certificate, sparse_path, trained_hyperplanes
-from nurf.plots._style import STYLES, LawStyle, style_of
+from nurf.plots._style import STYLES, Style, style_of
 
 __all__ = [
     "STYLES",
-    "LawStyle",
+    "Style",
     "angle_offset_density",
     "certificate",
     "convergence",

@@ -1,4 +1,4 @@
-"""Error against the number of neurons."""
+"""The error as a function of the number of neurons."""
 
 from __future__ import annotations
 
@@ -15,44 +15,43 @@ from nurf.plots._style import style_of
 
 
 def convergence(
-    neurons: Any, errors: Any, *, law: str | None = None, label: str | None = None, ax: Axes | None = None
+    neurons: Any, errors: Any, *, style: str | None = None, label: str | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw errors against numbers of neurons on logarithmic axes, as in the paper's section 5.
+    """Plot errors against the number of neurons on logarithmic axes, as in section 5 of the paper.
 
-    The line is ``exp(mean log error)`` over the trials, the band around it one standard deviation of ``log error``
-    (that of a sample, with ``trials - 1``) to either side.
+    The line is ``exp(mean log error)`` over the trials. The band around it is one sample standard deviation of
+    ``log error`` to either side.
 
     Parameters
     ----------
     neurons : array of shape (m,)
         Numbers of neurons.
     errors : array of shape (trials, m) or (m,)
-        Errors > 0. A single trial has no band.
-    law : str, optional
-        A name in ``STYLES``, for the colour, the marker, the dashes and the label.
+        Errors > 0. There is no band for a single trial.
+    style : str, optional
+        A name in ``STYLES``, which determines the colour, marker, line style and label.
     label : str, optional
-        The text in the legend; by default that of the law.
+        Label in the legend. Default is the label of ``style``.
     ax : matplotlib Axes, optional
-        By default the current one. Call once for each law on the same axes, then ``ax.legend()``.
+        Default is the current axes. To compare methods, call the function for each of them with the same axes, then
+        ``ax.legend()``.
 
     Returns
     -------
     matplotlib Axes
     """
     counts, trials = _check(neurons, errors)
-    style = None if law is None else style_of(law)
-    keywords = {"marker": "o"} if style is None else style.line()
+    chosen = None if style is None else style_of(style)
+    keywords = {"marker": "o"} if chosen is None else chosen.line()
     ax = axes_or_current(ax)
     logs = np.log(trials)
     mean = logs.mean(axis=0)
-    text = label if label is not None else (style.label if style is not None else None)
+    text = label if label is not None else (chosen.label if chosen is not None else None)
     (line,) = ax.plot(counts, np.exp(mean), label=text, linewidth=1.6, markersize=5, **keywords)
     if len(trials) > 1:
-        spread = logs.std(axis=0, ddof=1)
-        ax.fill_between(
-            counts, np.exp(mean - spread), np.exp(mean + spread), color=line.get_color(), alpha=0.2, linewidth=0
-        )
-    _dress(ax)
+        std = logs.std(axis=0, ddof=1)
+        ax.fill_between(counts, np.exp(mean - std), np.exp(mean + std), color=line.get_color(), alpha=0.2, linewidth=0)
+    _format_axes(ax)
     return ax
 
 
@@ -70,10 +69,10 @@ def _check(neurons: Any, errors: Any) -> tuple[Array, Array]:
     return counts, np.atleast_2d(trials)
 
 
-def _dress(ax: Axes) -> None:
+def _format_axes(ax: Axes) -> None:
     ax.set_xscale("log")
     ax.set_yscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))  # 10, 20, 50, 100: readable within one decade too
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))  # 10, 20, 50, 100
     ax.xaxis.set_major_formatter(FuncFormatter(lambda n, _: f"{n:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
     ax.set_xlabel("number of neurons $N$")

@@ -1,4 +1,4 @@
-"""How hyperplanes of the plane are spread over angles and offsets."""
+"""The density of lines in the plane over angles and offsets."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from nurf._validation import as_finite
 from nurf.networks import Hyperplanes
 from nurf.plots._axes import axes_or_current
 
-CELLS = (240, 160)  # of the image, along angles and offsets
+CELLS = (240, 160)  # pixels of the image, along angles and offsets
 
 
 def angle_offset_density(
     planes: Hyperplanes, *, weights: Any = None, bandwidth: float = 0.08, ax: Axes | None = None
 ) -> Axes:
-    """Draw a kernel density estimate of hyperplanes in the plane (paper, figures 6 and 9).
+    """Plot a kernel density estimate of hyperplanes in two dimensions (paper, figures 6 and 9).
 
-    A hyperplane ``a.x + b = 0`` with ``a = (cos t, sin t)`` is a point ``(t, b)`` of [-pi, pi) x [-1, 1]. The
-    estimate is the density of those that meet the unit ball: it integrates to one over the picture.
+    A hyperplane ``a.x + b = 0`` with ``a = (cos t, sin t)`` is a point ``(t, b)`` in [-pi, pi) x [-1, 1]. The density
+    is that of the hyperplanes that intersect the unit ball; its integral over the image is one.
 
     Parameters
     ----------
     planes : Hyperplanes
-        In two dimensions, of inputs scaled into the unit ball (``model.fit_.network.hyperplanes``).
+        Hyperplanes in two dimensions, for inputs scaled into the unit ball (``model.fit_.network.hyperplanes``).
     weights : array of shape (N,), optional
-        How much each hyperplane counts; the paper takes the outer weights ``|c_n|`` of a trained network.
-    bandwidth : float, default 0.08
-        Width of the kernel, in radians and in radii of the ball alike.
+        Weights of the hyperplanes, of which the absolute values are used. The paper uses the outer weights ``c_n`` of a
+        trained network.
+    bandwidth : float, default=0.08
+        Bandwidth of the kernel, in radians for the angle and in radii of the ball for the offset.
     ax : matplotlib Axes, optional
-        By default the current one. The image for a colour bar is ``ax.images[-1]``.
+        Default is the current axes. For a colour bar, use the image ``ax.images[-1]``.
 
     Returns
     -------
@@ -63,34 +64,34 @@ def kernel_density(
 ) -> Array:
     """Return the density estimate at all pairs of angles (m,) and offsets (l,), of shape (m, l).
 
-    The kernel is von Mises' ``exp(cos(t) / h^2) / (2 pi I_0(1 / h^2))`` in the angle, which is periodic, times a
-    Gaussian in the offset, mirrored at -1 and 1 so that no mass is lost.
+    The kernel is the product of the periodic von Mises density ``exp(cos(t) / h^2) / (2 pi I_0(1 / h^2))`` of the angle
+    and a Gaussian density of the offset, reflected at -1 and 1.
     """
     if planes.dimension != 2:
-        raise ValueError(f"angles and offsets can be drawn for d = 2, got d = {planes.dimension}")
+        raise ValueError(f"angles and offsets can be plotted for d = 2, got d = {planes.dimension}")
     if not 0 < bandwidth <= 0.5:
         raise ValueError(f"`bandwidth` must be > 0 and <= 0.5, got {bandwidth!r}")
-    a, b, masses = _meeting_the_ball(planes, weights)
+    a, b, masses = _within_unit_ball(planes, weights)
     kappa = bandwidth**-2
     density = np.zeros((len(angles), len(offsets)))
     for rows in row_blocks(len(b), len(angles) + len(offsets)):
-        turned = angles[:, None] - np.arctan2(a[rows, 1], a[rows, 0])
-        around = np.exp(kappa * (np.cos(turned) - 1)) / (2 * np.pi * ive(0, kappa))
-        images = np.stack([b[rows], 2 - b[rows], -2 - b[rows]])
-        across = norm.pdf(offsets, loc=images[:, :, None], scale=bandwidth).sum(axis=0)
-        density += (around * masses[rows]) @ across
+        differences = angles[:, None] - np.arctan2(a[rows, 1], a[rows, 0])
+        angular = np.exp(kappa * (np.cos(differences) - 1)) / (2 * np.pi * ive(0, kappa))
+        reflected = np.stack([b[rows], 2 - b[rows], -2 - b[rows]])
+        radial = norm.pdf(offsets, loc=reflected[:, :, None], scale=bandwidth).sum(axis=0)
+        density += (angular * masses[rows]) @ radial
     return density
 
 
-def _meeting_the_ball(planes: Hyperplanes, weights: Any) -> tuple[Array, Array, Array]:
-    """Return normals, offsets and masses (of sum one) of the hyperplanes with ``|b| <= 1``."""
+def _within_unit_ball(planes: Hyperplanes, weights: Any) -> tuple[Array, Array, Array]:
+    """Return normals, offsets and normalised weights of the hyperplanes with ``|b| <= 1``."""
     masses = np.ones(len(planes)) if weights is None else np.abs(as_finite("weights", weights))
     if masses.shape != (len(planes),):
         raise ValueError(f"`weights` must have shape (N,) = ({len(planes)},), got {masses.shape}")
     inside = np.abs(planes.offsets) <= 1
     total = masses[inside].sum()
     if total == 0:
-        raise ValueError("no hyperplane (of weight > 0) meets the unit ball: are the inputs scaled?")
+        raise ValueError("no hyperplane (of weight > 0) intersects the unit ball: are the inputs scaled?")
     return planes.normals[inside], planes.offsets[inside], masses[inside] / total
 
 

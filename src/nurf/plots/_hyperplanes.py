@@ -1,4 +1,4 @@
-"""Where the neurons sit: inflection points on a line, lines in the plane."""
+"""Hyperplanes in one dimension (points) and two dimensions (lines)."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def hyperplanes(
     weights: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw hyperplanes in one or two dimensions, over the function that they are to fit (paper, figures 1 to 3).
+    """Plot hyperplanes in one or two dimensions, optionally over a function (paper, figures 1 to 3).
 
-    For d = 1 the inflection points ``x = -b / a`` are crosses, on the graph of ``function`` if there is one. For
-    d = 2 the lines are cut off at the domain, and drawn over filled contours of ``function``.
+    For d = 1 the inflection points ``x = -b / a`` are shown as crosses, on the graph of ``function`` if it is given.
+    For d = 2 the lines are clipped to the domain and drawn over a contour plot of ``function``.
 
     Parameters
     ----------
     planes : Hyperplanes
-        In the units of ``domain``; those that miss it are left out.
+        Hyperplanes, in the units of ``domain``. Those that do not intersect it are omitted.
     domain : Box, optional
-        The part of space to draw, such as ``problem.domain``; by default [-1, 1]^d.
+        The region to plot, such as ``problem.domain``. Default is [-1, 1]^d.
     function : callable, optional
-        From points (n, d) to values (n,): ``problem.value`` or ``model.predict``.
+        A function from points (n, d) to values (n,), such as ``problem.value`` or ``model.predict``.
     weights : array of shape (N,), optional
-        How much each hyperplane counts, such as ``network_.coef``: the opacity is the square root of
+        Weights of the hyperplanes, such as ``network_.coef``. The opacity is the square root of
         ``|weight| / max |weight|``.
     ax : matplotlib Axes, optional
-        By default the current one.
+        Default is the current axes.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def hyperplanes(
     """
     d = planes.dimension
     if d not in (1, 2):
-        raise ValueError(f"hyperplanes can be drawn for d = 1 and d = 2, got d = {d}")
+        raise ValueError(f"hyperplanes can be plotted for d = 1 and d = 2, got d = {d}")
     domain = Box(-np.ones(d), np.ones(d)) if domain is None else domain
     if len(domain.lower) != d:
         raise ValueError(f"`domain` must have the dimension of the hyperplanes, {d}, got {len(domain.lower)}")
@@ -87,7 +87,7 @@ def _draw_lines(ax: Axes, planes: Hyperplanes, domain: Box, function: Any, color
         low, high = values.min(), values.max()
         if low < high:
             levels = np.linspace(low, high, 17)
-            ax.contourf(x, y, values, levels, cmap="Greys", vmin=low, vmax=1.6 * high - 0.6 * low)  # lines stay visible
+            ax.contourf(x, y, values, levels, cmap="Greys", vmin=low, vmax=1.6 * high - 0.6 * low)  # not too dark
     segments, hits = clip(planes, domain)
     ax.add_collection(LineCollection(list(segments), colors=colors[hits], linewidths=0.8), autolim=False)
     (left, bottom), (right, top) = domain.lower, domain.upper
@@ -96,14 +96,14 @@ def _draw_lines(ax: Axes, planes: Hyperplanes, domain: Box, function: Any, color
 
 
 def clip(planes: Hyperplanes, domain: Box) -> tuple[Array, Array]:
-    """Return the ends of the lines inside a box of the plane, of shape (m, 2, 2), and which lines meet it, (N,).
+    """Return the end points of the lines clipped to a box, of shape (m, 2, 2), and a mask of the lines in it, (N,).
 
-    With the foot ``p = -b a`` and the direction ``t = (-a_2, a_1)``, a point ``p + r t`` is inside where ``r`` lies
-    between the crossings with the lower and the upper side, for both coordinates.
+    With ``p = -b a`` and ``t = (-a_2, a_1)``, a point ``p + r t`` is in the box if ``r`` lies between the intersections
+    with the lower and upper sides, for both coordinates.
     """
     a, b = planes.normals, planes.offsets
     foot, along = -b[:, None] * a, np.column_stack([-a[:, 1], a[:, 0]])
-    with np.errstate(divide="ignore", invalid="ignore"):  # a parallel side is crossed at infinity
+    with np.errstate(divide="ignore", invalid="ignore"):  # parallel sides intersect at infinity
         crossings = np.sort([(domain.lower - foot) / along, (domain.upper - foot) / along], axis=0)
     enter, leave = crossings[0].max(axis=1), crossings[1].min(axis=1)
     hits = enter < leave
@@ -112,7 +112,7 @@ def clip(planes: Hyperplanes, domain: Box) -> tuple[Array, Array]:
 
 
 def _colors(weights: Any, n: int) -> Array:
-    """Return a colour (red, green, blue, opacity) for each of ``n`` hyperplanes."""
+    """Return the RGBA colours of ``n`` hyperplanes, of shape (n, 4)."""
     colors = np.tile(to_rgba_array(COLOR), (n, 1))
     if weights is not None:
         sizes = np.abs(as_finite("weights", weights))

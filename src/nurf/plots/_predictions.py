@@ -12,19 +12,19 @@ from nurf._validation import as_finite
 from nurf.plots._axes import axes_or_current
 from nurf.plots._style import style_of
 
-MANY = 3000  # points: above, they hide one another, and their density is drawn instead
+MANY = 3000  # number of points above which they overlap, so their density is plotted instead
 
 
 def predicted_against_true(y_true: Any, y_predicted: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw predicted against true values, with the diagonal and the relative error ``|f - y| / |y|`` in the corner.
+    """Plot predicted against true values, with the diagonal and the relative error ``|f - y| / |y|``.
 
-    Up to 3000 points are drawn one by one; more than that are counted in hexagons, darker where there are more.
+    Up to 3000 points are plotted individually; more points are counted in hexagonal bins.
 
     Parameters
     ----------
     y_true, y_predicted : arrays of shape (n,)
     ax : matplotlib Axes, optional
-        By default the current one.
+        Default is the current axes.
 
     Returns
     -------
@@ -51,6 +51,6 @@ def _relative(y: Array, f: Array) -> str:
     """Return ``|f - y| / |y|`` as text."""
     size = np.linalg.norm(y)
     if size == 0:
-        return "not defined: all true values are zero"
+        return "undefined: all true values are zero"
     mantissa, exponent = f"{np.linalg.norm(f - y) / size:.1e}".split("e")
     return rf"${mantissa}\times10^{{{int(exponent)}}}$"

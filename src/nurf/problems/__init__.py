@@ -1,4 +1,4 @@
-"""The functions of the paper's section 5, with exact gradients and Hessians.
+"""The test functions of the paper (section 5), with exact gradients and Hessians.
 
 >>> import numpy as np
 >>> from nurf import problems
@@ -53,7 +53,7 @@ _PROBLEMS: dict[str, type[Problem]] = {
 
 
 def names() -> list[str]:
-    """Return the names of all problems, in the order of the paper."""
+    """Return the names of all problems, in the order in which they appear in the paper."""
     return list(_PROBLEMS)
 
 
@@ -65,7 +65,7 @@ def get(name: str, **parameters: Any) -> Problem:
     name : str
         One of ``names()``.
     **parameters
-        The parameters of the problem's class: ``dimension`` and ``native`` for all, ``a`` for the corner peak.
+        Parameters of the problem: ``dimension`` and ``native``, and ``a`` for the corner peak.
 
     Examples
     --------

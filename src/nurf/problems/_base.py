@@ -1,4 +1,4 @@
-"""What every test problem shares: the scaling into the unit ball, checks of the input, samples, jets."""
+"""The base class of the test problems: scaling into the unit ball, validation, sampling, jets."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ LIBRARY = "S. Surjanovic, D. Bingham, Virtual Library of Simulation Experiments:
 
 @dataclass(frozen=True)
 class Problem(ABC):
-    """A function with exact gradients and Hessians, on a box that is scaled to fit tightly into the unit ball.
+    """A function with exact gradients and Hessians on a box, which is scaled into the unit ball.
 
-    The scaled domain is the cube ``[-1/sqrt(d), 1/sqrt(d)]^d`` (paper, section 5). With the centre ``m`` and
-    the half sides ``h`` of the box of native units, ``x_native = m + sqrt(d) h * x``, and derivatives follow
-    by the chain rule. ``native=True`` gives the same problem in native units: then ``domain``, all points and
-    all derivatives are in these units. Points outside the domain are allowed where the formula is.
+    The scaled domain is the cube ``[-1/sqrt(d), 1/sqrt(d)]^d`` (paper, section 5). If the domain in native units is the
+    box with centre ``m`` and half side lengths ``h``, then ``x_native = m + sqrt(d) h * x``, and derivatives follow by
+    the chain rule. If ``native`` is True, then ``domain``, all points and all derivatives are in native units. Points
+    outside the domain are allowed if the function is defined there.
 
-    A subclass writes the mathematics only, in native units and for rows ``x`` of shape (n, d): ``_value``,
-    ``_gradient`` and ``_hessian``; it names itself (``name``), its ``source``, the lowest and the highest of
-    its ``dimensions``, and its ``native_domain`` where that is not the cube itself.
+    A subclass implements ``_value``, ``_gradient`` and ``_hessian`` in native units, for rows ``x`` of shape (n, d). It
+    defines its ``name``, its ``source``, the smallest and largest of its ``dimensions`` (None: no limit), and its
+    ``native_domain`` if this is not the scaled cube.
 
     Parameters
     ----------
@@ -80,21 +80,21 @@ class Problem(ABC):
 
     @property
     def native_domain(self) -> Box:
-        """The domain in native units: the scaled cube, if the problem says nothing else."""
+        """The domain in native units. Default is the scaled cube."""
         return _cube(self.dimension)
 
     @property
     def domain(self) -> Box:
-        """The domain in the units of this problem's points."""
+        """The domain, in the units of this problem."""
         return self.native_domain if self.native else _cube(self.dimension)
 
     def to_native(self, X: Any) -> Array:
-        """Return points of this problem, of shape (n, d), in native units."""
+        """Return points (n, d) in native units, given in the units of this problem."""
         center, scale = self._units()
         return np.asarray(center + scale * self._points(X))
 
     def from_native(self, X: Any) -> Array:
-        """Return points in native units, of shape (n, d), in the units of this problem."""
+        """Return points (n, d) in the units of this problem, given in native units."""
         center, scale = self._units()
         return np.asarray((self._points(X) - center) / scale)
 
@@ -113,17 +113,17 @@ class Problem(ABC):
         return np.asarray(self._hessian(self.to_native(X)) * np.outer(scale, scale))
 
     def sample(self, n: int, rng: np.random.Generator) -> Array:
-        """Draw ``n`` i.i.d. uniform points of the domain, of shape (n, d)."""
+        """Return ``n`` i.i.d. uniform points in the domain, of shape (n, d)."""
         box = self.domain
         return _generator(rng).uniform(box.lower, box.upper, size=(n, self.dimension))
 
     def grid(self, n_per_axis: int) -> Array:
-        """Return the equispaced grid with its end points on the boundary, of shape (n_per_axis^d, d).
+        """Return an equispaced grid that includes the boundary of the domain, of shape (n_per_axis^d, d).
 
-        The last coordinate runs fastest. The paper has ``grid(1000)`` for d = 1 and ``grid(31)`` for d = 2.
+        The last coordinate varies fastest. The paper uses ``grid(1000)`` for d = 1 and ``grid(31)`` for d = 2.
         """
         if n_per_axis < 2:
-            raise ValueError(f"`n_per_axis` must be at least 2, to hold both end points, got {n_per_axis}")
+            raise ValueError(f"`n_per_axis` must be at least 2, to include both end points, got {n_per_axis}")
         box = self.domain
         axes = np.linspace(box.lower, box.upper, n_per_axis).T
         return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, self.dimension)
@@ -136,9 +136,9 @@ class Problem(ABC):
         X : array of shape (n, d)
             The points, in the units of this problem.
         noise : float, default=0
-            Standard deviation of the Gaussian noise that is added to the values (the derivatives stay exact).
+            Standard deviation of Gaussian noise that is added to the values. The derivatives are exact.
         rng : numpy.random.Generator, optional
-            Where the noise comes from; needed if ``noise > 0``.
+            Random generator for the noise; required if ``noise > 0``.
         """
         if not (np.isfinite(noise) and noise >= 0):
             raise ValueError(f"`noise` must be a standard deviation >= 0, got {noise}")
@@ -158,7 +158,7 @@ class Problem(ABC):
         return (box.lower + box.upper) / 2, (box.upper - box.lower) / 2 / _cube(self.dimension).upper
 
     def _points(self, X: Any) -> Array:
-        """Check the shape of points, and that they are finite."""
+        """Return points as a float array; raise a ``ValueError`` if they have the wrong shape or are not finite."""
         points = as_finite("X", X)
         if points.ndim != 2 or points.shape[1] != self.dimension:
             transposed = points.ndim == 2 and len(points) == self.dimension
@@ -168,9 +168,9 @@ class Problem(ABC):
 
 
 def _cube(dimension: int) -> Box:
-    """Return the centred cube with its corners on the unit sphere."""
-    reach = np.full(dimension, 1 / np.sqrt(dimension))
-    return Box(-reach, reach)
+    """Return the cube around the origin with its corners on the unit sphere."""
+    half_side = np.full(dimension, 1 / np.sqrt(dimension))
+    return Box(-half_side, half_side)
 
 
 def _generator(rng: Any) -> np.random.Generator:

@@ -26,7 +26,7 @@ RW, R, TU, HU, TL, HL, LENGTH, KW = range(8)
 
 @dataclass(frozen=True)
 class Borehole(Problem):
-    """The flow of water (m^3 per year) through a borehole that joins two aquifers.
+    """The flow of water (m^3 per year) through a borehole between two aquifers.
 
     ``f = 2 pi Tu (Hu - Hl) / (ln(r/rw) (1 + 2 L Tu / (ln(r/rw) rw^2 Kw) + Tu / Tl))``, for
     ``x = (rw, r, Tu, Hu, Tl, Hl, L, Kw)``:
@@ -42,11 +42,11 @@ class Borehole(Problem):
     Kw    hydraulic conductivity               9855 .. 12045     m/year
     ====  ===================================  ================  ========
 
-    The code divides by ``Tu``: ``f = 2 pi (Hu - Hl) / Z`` with the resistance
+    The implementation uses ``f = 2 pi (Hu - Hl) / Z`` with the resistance
     ``Z = ln(r/rw) (1/Tu + 1/Tl) + 2 L / (rw^2 Kw)``.
 
-    Source: Morris, Mitchell and Ylvisaker (1993); the paper, section 5.2.2. This is the true function, in its
-    own units; the code that made the paper's figure evaluates another one.
+    Source: Morris, Mitchell and Ylvisaker (1993); the paper, section 5.2.2. The code for the figure in the paper
+    evaluates a different function.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ class Borehole(Problem):
         Z = _resistance(x)[:, None, None]
         slope = _resistance_gradient(x) / Z[:, 0]
         mixed = _head_gradient(x)[:, :, None] * slope[:, None, :]
-        bend = 2 * slope[:, :, None] * slope[:, None, :] - _resistance_hessian(x) / Z
-        return np.asarray(self._value(x)[:, None, None] * bend - mixed - mixed.swapaxes(1, 2))
+        curvature = 2 * slope[:, :, None] * slope[:, None, :] - _resistance_hessian(x) / Z
+        return np.asarray(self._value(x)[:, None, None] * curvature - mixed - mixed.swapaxes(1, 2))
 
 
 def _head_gradient(x: Array) -> Array:

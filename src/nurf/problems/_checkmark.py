@@ -1,4 +1,4 @@
-"""The checkmark: a Gaussian along a bent manifold."""
+"""The checkmark: a Gaussian along a curved manifold."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from nurf.problems._huber import huber
 
 @dataclass(frozen=True)
 class Checkmark(Problem):
-    """A Gaussian that is concentrated along the graph of a smoothed cone, a checkmark for d = 2.
+    """A Gaussian concentrated along the graph of a smoothed cone, which looks like a checkmark for d = 2.
 
     ``f(x) = exp(-|D T(x)|^2 / 2)`` with ``D = diag(8, 4, 2, 1, 1/2, ...)``,
     ``T(x) = (x_1 - H(z), x_2, ..., x_d)``, ``z = (x_2, ..., x_d)``, ``H(z) = -1/3 + 2/3 h(3 |z|)`` and the
     Huber function ``h``. ``H`` is quadratic for ``|z| < 1/6``, so ``f`` is smooth at ``z = 0``; its Hessian
     jumps at ``|z| = 1/6``.
 
-    Source: the paper, section 5.1.4, where ``H`` is printed with ``|x|`` for ``|z|``.
+    Source: the paper, section 5.1.4, where ``H`` is printed with ``|x|`` instead of ``|z|``.
 
     Parameters
     ----------
     dimension : int, default=2
         The number of inputs, at least 2.
     native : bool, default=False
-        Without effect: the native units are the scaled ones.
+        Has no effect, as native and scaled units are the same.
     """
 
     name: ClassVar[str] = "checkmark"
@@ -46,10 +46,10 @@ class Checkmark(Problem):
 
     def _hessian(self, x: Array) -> Array:
         slope, normal = self._exponent_gradient(x), _height_gradient(x)
-        bend = normal[:, :, None] * normal[:, None, :]
-        bend[:, 1:, 1:] -= _height(x)[:, None, None] * _graph_hessian(x[:, 1:])
-        bend = self._precision[0] * bend + np.diag(self._tail_precision)
-        return np.asarray(self._value(x)[:, None, None] * (slope[:, :, None] * slope[:, None, :] - bend))
+        curvature = normal[:, :, None] * normal[:, None, :]
+        curvature[:, 1:, 1:] -= _height(x)[:, None, None] * _graph_hessian(x[:, 1:])
+        curvature = self._precision[0] * curvature + np.diag(self._tail_precision)
+        return np.asarray(self._value(x)[:, None, None] * (slope[:, :, None] * slope[:, None, :] - curvature))
 
     @property
     def _precision(self) -> Array:
@@ -58,7 +58,7 @@ class Checkmark(Problem):
 
     @property
     def _tail_precision(self) -> Array:
-        """The precision of ``x_2, ..., x_d`` alone: 0, 16, 4, 1, ..."""
+        """The precision of ``x_2, ..., x_d``: 0, 16, 4, 1, ..."""
         return np.asarray(self._precision * (np.arange(self.dimension) > 0))
 
     def _exponent_gradient(self, x: Array) -> Array:
@@ -79,14 +79,14 @@ def _height_gradient(x: Array) -> Array:
 
 
 def _huber_ratio(z: Array) -> Array:
-    """Return ``q = h'(t) / t`` at ``t = 3 |z|``: no division by ``|z|``, as ``q`` is 2 near the origin."""
+    """Return ``q = h'(t) / t`` at ``t = 3 |z|``, without division by zero: ``q`` is 2 near the origin."""
     return np.asarray(1 / np.maximum(3 * np.linalg.norm(z, axis=1), 0.5))
 
 
 def _graph_hessian(z: Array) -> Array:
     """Return the Hessian of ``H``, ``6 (q I + (h'' - q) z z^T / |z|^2)`` with ``q = h'(t) / t``, ``t = 3 |z|``."""
     ratio = _huber_ratio(z)
-    # h'' = q where t < 1/2; elsewhere q = 1/t, so (3 q)^2 = 1 / |z|^2 wherever it counts
-    bend = (huber(3 * np.linalg.norm(z, axis=1))[2] - ratio) * (3 * ratio) ** 2
+    # if t < 1/2, then h'' = q and the second term vanishes; otherwise q = 1/t, so (3 q)^2 = 1 / |z|^2
+    radial = (huber(3 * np.linalg.norm(z, axis=1))[2] - ratio) * (3 * ratio) ** 2
     outer = z[:, :, None] * z[:, None, :]
-    return np.asarray(6 * (ratio[:, None, None] * np.eye(z.shape[1]) + bend[:, None, None] * outer))
+    return np.asarray(6 * (ratio[:, None, None] * np.eye(z.shape[1]) + radial[:, None, None] * outer))

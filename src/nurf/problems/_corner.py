@@ -1,4 +1,4 @@
-"""The nonsmooth corner in two dimensions."""
+"""A nonsmooth corner in two dimensions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SLOPES = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 class Corner(Problem):
     """A piecewise linear function with three gradients.
 
-    ``f(x) = max{0, x_1, x_2}`` on the square of side ``sqrt(2)``. Where two or three pieces tie, the gradient
-    is the one of the piece that comes first in ``0, x_1, x_2``: a subgradient. The Hessian is zero: it
-    exists almost everywhere, and the kinks are not in it.
+    ``f(x) = max{0, x_1, x_2}`` on the square of side ``sqrt(2)``. If the maximum is attained by several of ``0``,
+    ``x_1`` and ``x_2``, the gradient is that of the first one, which is a subgradient. The Hessian is zero: it exists
+    almost everywhere, but does not represent the kinks.
 
     Source: the paper, section 5.1.5.
     """

@@ -1,4 +1,4 @@
-"""The corner peak, a test function of numerical integration."""
+"""The corner peak, a test function for numerical integration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nurf.problems._base import LIBRARY, Problem
 
 @dataclass(frozen=True)
 class CornerPeak(Problem):
-    """A function with a peak in one corner of the unit cube, which depends on one direction only.
+    """A function with a peak in one corner of the unit cube, which varies in one direction only.
 
     ``f(x) = 10 (1 + a (x_1 + ... + x_d))^(-d-1)`` on ``[0, 1]^d``, with ``a > 0``.
 
@@ -27,7 +27,7 @@ class CornerPeak(Problem):
     native : bool, default=False
         Whether points and derivatives are in native units, the unit cube.
     a : float, default=2
-        How sharp the peak is.
+        Sharpness of the peak.
     """
 
     name: ClassVar[str] = "corner_peak"
@@ -51,7 +51,7 @@ class CornerPeak(Problem):
         return Box(np.zeros(self.dimension), np.ones(self.dimension))
 
     def _profile(self, x: Array, order: int) -> Array:
-        """Return ``10 s^(-d-1)``, ``s = 1 + a sum x_i``, or its first or second derivative in ``sum x_i``."""
+        """Return the derivative of ``10 s^(-d-1)``, ``s = 1 + a t``, of order 0, 1 or 2 at ``t = sum x_i``."""
         d = self.dimension
         factor = (1, -(d + 1) * self.a, (d + 1) * (d + 2) * self.a**2)[order]
         return np.asarray(10 * factor * (1 + self.a * x.sum(axis=1)) ** (-d - 1 - order))

@@ -1,4 +1,4 @@
-"""The one-dimensional Gaussian bump."""
+"""A Gaussian bump in one dimension."""
 
 from __future__ import annotations
 

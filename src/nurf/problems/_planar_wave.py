@@ -1,4 +1,4 @@
-"""The plane wave in two dimensions."""
+"""A plane wave in two dimensions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class PlanarWave(Problem):
 
     ``f(x) = sin(5 (x_1 - sqrt(2) x_2))`` on the square of side ``sqrt(2)``.
 
-    Source: the paper, introduction and section 5.1.3. Section 5.1.3 prints ``x_1 + sqrt(2) x_2``; the
-    introduction and the figures have the minus sign, as here.
+    Source: the paper, introduction and section 5.1.3. Section 5.1.3 has ``x_1 + sqrt(2) x_2``; the introduction and
+    the figures have the minus sign, which is used here.
     """
 
     name: ClassVar[str] = "planar_wave"

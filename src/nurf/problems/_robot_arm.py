@@ -1,4 +1,4 @@
-"""The robot arm: how far its tip is from its base."""
+"""The robot arm: the distance between its tip and its base."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Complex = npt.NDArray[np.complex128]
 
 @dataclass(frozen=True)
 class RobotArm(Problem):
-    """The distance between the tip and the base of an arm of segments in the plane.
+    """The distance between the tip and the base of a robot arm in the plane.
 
     ``f = |w|``, ``w = u + i v = sum_i L_i exp(i Theta_i)``, ``Theta_i = theta_1 + ... + theta_i``, with lengths
     ``L_i`` in ``[0, 1]`` and relative angles ``theta_i`` in ``[0, 2 pi]``, interleaved as in the paper:
-    ``x = (L_1, theta_1, L_2, theta_2, ...)``. Turning the whole arm does not change ``f``, so ``theta_1`` has
-    no influence. An odd dimension leaves it out: ``x = (L_1, L_2, theta_2, ...)``, and the values are those
-    of the even dimension that follows. At ``w = 0``, where ``f`` has a kink (and the Hessian is unbounded
-    nearby), gradient and Hessian are zero by convention; this holds wherever ``w`` is zero up to rounding.
+    ``x = (L_1, theta_1, L_2, theta_2, ...)``. ``f`` does not depend on ``theta_1``, which rotates the whole arm. If the
+    dimension is odd, ``theta_1`` is omitted: ``x = (L_1, L_2, theta_2, ...)``, and ``f`` is the function of dimension
+    ``d + 1``. If ``w = 0`` up to rounding errors, gradient and Hessian are set to zero: ``f`` has a kink there, and the
+    Hessian is unbounded nearby.
 
     Source: An and Owen (2001), with d = 8: four lengths and four angles; the paper, section 5.2.2, with d = 6.
 
@@ -33,7 +33,7 @@ class RobotArm(Problem):
     dimension : int, default=6
         The number of inputs: twice the number of segments, or one less.
     native : bool, default=False
-        Whether points and derivatives are in native units, lengths and radians.
+        Whether points and derivatives are in native units (lengths and radians).
     """
 
     name: ClassVar[str] = "robot_arm"
@@ -63,7 +63,7 @@ class RobotArm(Problem):
         return np.asarray((direction.conj()[:, None] * self._first(units, links)).real)
 
     def _hessian(self, x: Array) -> Array:
-        # |w| is linear along w: it bends with what moves the tip across, and with w itself.
+        # |w| is linear along w: its curvature is due to motion of the tip across w, and to the curvature of w itself
         units, links = self._arm(x)
         direction, inverse = self._tip(links)
         across = (direction.conj()[:, None] * self._first(units, links)).imag
@@ -72,7 +72,7 @@ class RobotArm(Problem):
 
     @property
     def _kept(self) -> npt.NDArray[np.intp]:
-        """Which of ``L_1, theta_1, L_2, ...`` are inputs: all, or all but ``theta_1``."""
+        """The indices of the inputs in ``L_1, theta_1, L_2, ...``: all, or all except ``theta_1``."""
         every = np.arange(2 * self.segments)
         return every if self.dimension % 2 == 0 else np.delete(every, 1)
 
@@ -84,21 +84,21 @@ class RobotArm(Problem):
         return units, full[:, ::2] * units
 
     def _tip(self, links: Complex) -> tuple[Complex, Array]:
-        """Return ``w / |w|`` and ``1 / |w|``, both zero where the arm is closed."""
+        """Return ``w / |w|`` and ``1 / |w|``, both zero if ``w = 0``."""
         w = links.sum(axis=1)
-        closed = np.abs(w) <= 1e-14 * self.segments  # the rounding of angles up to 2 pi and lengths up to 1
+        closed = np.abs(w) <= 1e-14 * self.segments  # rounding errors for angles up to 2 pi and lengths up to 1
         inverse = np.where(closed, 0.0, 1 / np.where(closed, 1.0, np.abs(w)))
         return w * inverse, inverse
 
     def _first(self, units: Complex, links: Complex) -> Complex:
-        """Return ``dw/dL_i = exp(i Theta_i)`` and ``dw/dtheta_i = i (tail from segment i on)``."""
+        """Return ``dw/dL_i = exp(i Theta_i)`` and ``dw/dtheta_i = i sum_{j >= i} L_j exp(i Theta_j)``, interleaved."""
         first = np.empty((len(links), 2 * self.segments), dtype=complex)
         first[:, ::2] = units
         first[:, 1::2] = 1j * _tails(links)
         return first[:, self._kept]
 
     def _second(self, units: Complex, links: Complex) -> Complex:
-        """Return the second derivatives of ``w``: an angle turns all segments from its own one on."""
+        """Return the second derivatives of ``w``: an angle rotates its own segment and all later ones."""
         m = self.segments
         second = np.zeros((len(links), 2 * m, 2 * m), dtype=complex)
         second[:, ::2, 1::2] = 1j * units[:, :, None] * np.tri(m)
@@ -108,5 +108,5 @@ class RobotArm(Problem):
 
 
 def _tails(links: Complex) -> Complex:
-    """Return the sums of the segments from each one on."""
+    """Return ``sum_{j >= i} L_j exp(i Theta_j)`` for each segment ``i``, of shape (n, segments)."""
     return np.cumsum(links[:, ::-1], axis=1)[:, ::-1]

@@ -1,4 +1,4 @@
-"""The sum of two planar functions."""
+"""A sum of two functions of one variable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Separable(Problem):
     """A sum of two functions of one variable each.
 
     ``f(x) = cos(10 x_1) + h(7 x_2)`` with the Huber function ``h``, on the square of side ``sqrt(2)``. The
-    Hessian jumps at ``|x_2| = 1/14``, where the outer (zero) curvature counts.
+    Hessian jumps at ``|x_2| = 1/14``, where the second derivative of ``h`` is set to 0.
 
     Source: the paper, section 5.1.6.
     """

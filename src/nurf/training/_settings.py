@@ -84,7 +84,7 @@ class FromNetwork(Source):
 
     def jet(self, data: Jet, network: ShallowNetwork | None, needs: frozenset[str]) -> tuple[Jet, str | None]:
         """Return the data, with derivatives of the network for those that are not known."""
-        return (data if network is None else data.filled(network.jet(data.X, needs))), None
+        return (data if network is None else data.fill_unknown(network.jet(data.X, needs))), None
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,7 @@ def sample_features(
     activation = activation.multiscale(n, setting.width_ratio, rng)
     if metric is not None:
         planes, factors = metric.back(planes)
-        activation = activation.rescaled(factors)
+        activation = activation.rescale(factors)
     return Features(planes, activation, degree), fallback
 
 

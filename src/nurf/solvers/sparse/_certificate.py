@@ -96,7 +96,7 @@ def find_peaks(
     planes = seeds(residual_jet, search.n_seeds, bounds, rng, jitter=2 * float(np.mean(activation.scale)))
     if widths:
         low, high = np.log(bounds.narrowest), np.log(bounds.widest)
-        activation = activation.rescaled(np.exp(rng.uniform(low, high, len(planes))) / float(np.mean(activation.width)))
+        activation = activation.rescale(np.exp(rng.uniform(low, high, len(planes))) / float(np.mean(activation.width)))
     features = Features(planes, activation, -1)
     moments = residual.moments(features).values
     sizes = row_sizes(moments)

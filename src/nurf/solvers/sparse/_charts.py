@@ -98,5 +98,5 @@ class Chart:
         if self.widths:
             width = np.broadcast_to(activation.width, len(planes))
             target = np.clip(width * np.exp(step[:, -1]), self.bounds.narrowest, self.bounds.widest)
-            activation = activation.rescaled(target / np.asarray(activation.width))
+            activation = activation.rescale(target / np.asarray(activation.width))
         return Features(Hyperplanes(normals, offsets), activation, self.features.degree)

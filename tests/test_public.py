@@ -1,0 +1,60 @@
+"""The public names: docs/api.md lists all of them, and nothing else."""
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+
+import pytest
+
+import nurf
+
+DOCS = Path(__file__).parents[1] / "docs" / "api.md"
+LAZY = {"nurf": {"plots"}}  # not in `__all__`, so that `from nurf import *` works without matplotlib
+
+
+def documented():
+    """Return the names that docs/api.md lists for each module."""
+    modules = {}
+    for line in DOCS.read_text(encoding="utf-8").splitlines():
+        if heading := re.fullmatch(r"## `(.+)`", line):
+            names = modules.setdefault(heading[1], [])
+        elif entry := re.match(r"- `(\w+)`: ", line):
+            names.append(entry[1])
+    return modules
+
+
+def public_modules():
+    found = (module.name for module in walk_packages(nurf.__path__, "nurf."))
+    return ["nurf", *(name for name in found if not any(part.startswith("_") for part in name.split(".")))]
+
+
+@pytest.mark.parametrize("module", documented())
+def test_documented_names_exist(module):
+    for name in documented()[module]:
+        assert hasattr(import_module(module), name), f"docs/api.md lists {name}, which {module} does not have"
+
+
+@pytest.mark.parametrize("module", public_modules())
+def test_public_names_are_documented_once(module):
+    names = documented().get(module, [])
+    assert len(names) == len(set(names))
+    assert set(names) == set(import_module(module).__all__) | LAZY.get(module, set())
+
+
+def test_matplotlib_is_imported_only_for_plots():
+    code = """
+import sys
+from nurf import *
+import nurf
+assert "matplotlib" not in sys.modules
+assert nurf.plots is sys.modules["nurf.plots"]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'nurf' has no attribute 'plot'"):
+        nurf.plot  # noqa: B018
