@@ -36,6 +36,11 @@ class Arm(Protocol):
         ...
 
     @property
+    def handicap(self) -> float:
+        """A factor >= 1 of the error in comparisons: how much better the arm must look to be believed."""
+        ...
+
+    @property
     def loss(self) -> Loss:
         """How much derivatives count."""
         ...
@@ -131,11 +136,11 @@ def race(
             leaders = [arm for lane in _lanes(pool.values(), rung.rival) for arm in lane[:breadth]]
             _grow([variant for arm in leaders for variant in arm.variants()], size, pool, trials)
         for _ in range(2):
-            leaders = sorted(pool.values(), key=lambda arm: arm.error)[: rung.refits]
+            leaders = sorted(pool.values(), key=_score)[: rung.refits]
             _grow([variant for arm in leaders for variant in arm.refits()], size, pool, trials)
         winner = most_regular(list(pool.values()), margin)
-        improved = best is None or winner.error < (1 - improvement) * best.error
-        best = winner if best is None or winner.error < best.error else best
+        improved = best is None or _score(winner) < (1 - improvement) * _score(best)
+        best = winner if best is None or _score(winner) < _score(best) else best
         if not improved:
             break
         going = _survivors(pool.values(), rung)
@@ -145,9 +150,13 @@ def race(
 
 def most_regular(arms: Sequence[A], margin: float) -> A:
     """Return the most regular of the arms whose errors are within ``margin`` of the smallest."""
-    smallest = min(arm.error for arm in arms)
-    near = [arm for arm in arms if arm.error <= (1 + margin) * smallest]
+    smallest = min(map(_score, arms))
+    near = [arm for arm in arms if _score(arm) <= (1 + margin) * smallest]
     return max(near, key=lambda arm: arm.regularity)
+
+
+def _score(arm: Arm) -> float:
+    return arm.error * arm.handicap
 
 
 def _grow(arms: Iterable[A], size: int, pool: dict[Hashable, A], trials: list[Trial]) -> None:
@@ -162,17 +171,16 @@ def _grow(arms: Iterable[A], size: int, pool: dict[Hashable, A], trials: list[Tr
 def _lanes(arms: Iterable[A], rival: float) -> list[list[A]]:
     """Return the arms of each lane whose best error is within a factor of the smallest, best first."""
     lanes: dict[str, list[A]] = {}
-    for arm in sorted(arms, key=lambda arm: arm.error):
+    for arm in sorted(arms, key=_score):
         lanes.setdefault(arm.lane, []).append(arm)
-    smallest = min(lane[0].error for lane in lanes.values())
-    return [lane for lane in lanes.values() if lane[0].error <= rival * smallest]
+    smallest = min(_score(lane[0]) for lane in lanes.values())
+    return [lane for lane in lanes.values() if _score(lane[0]) <= rival * smallest]
 
 
 def _survivors(arms: Iterable[A], rung: Rung) -> list[A]:
     """Return the arms that go on."""
-    order = sorted(arms, key=lambda arm: arm.error)
-    smallest = order[0].error
-    going = [arm for arm in order if arm.error <= rung.factor * smallest][: rung.keep]
+    order = sorted(arms, key=_score)
+    going = [arm for arm in order if _score(arm) <= rung.factor * _score(order[0])][: rung.keep]
     lanes = {arm.lane for arm in going}
     return going + [lane[0] for lane in _lanes(order, rung.rival) if lane[0].lane not in lanes]
 

@@ -49,6 +49,10 @@ class Search:
         Errors that differ by a smaller share are equal.
     improvement : float, default -inf
         A size must lower the error by this share, or the race ends. By default it goes on to the last size.
+    doubt : float, default 4
+        Derivatives must lower the error of ``n`` samples by a factor ``1 + doubt / sqrt(n)`` to be believed. An
+        estimate from ``n`` errors is uncertain by at least ``1 / sqrt(2 n)``, more if a few errors are large, and the
+        smallest of many estimates is too small; a fit to the values alone is the safe choice.
     few_samples : int, default 150
         Up to so many samples, errors are estimated by refits on folds. Leave-one-out is blind to the choice of the
         neurons, which is made with the sample that is left out; the fewer samples, the more that matters.
@@ -71,6 +75,7 @@ class Search:
     last: Rung = LAST
     margin: float = 0.02
     improvement: float = -np.inf
+    doubt: float = 4.0
     few_samples: int = 150
     n_folds: int = 5
     rows_per_neuron: int = 4
@@ -186,6 +191,8 @@ class Lane:
         The sizes of the race.
     entropy : tuple of int
         Seed of the random numbers.
+    handicap : float, default 1
+        Factor of the errors in comparisons with other lanes.
     """
 
     name: str
@@ -194,6 +201,7 @@ class Lane:
     search: Search
     sizes: Sequence[int]
     entropy: tuple[int, ...]
+    handicap: float = 1.0
 
     @cached_property
     def final(self) -> tuple[Split, ...]:
@@ -281,6 +289,11 @@ class SampledArm:
         return self.contest.name
 
     @property
+    def handicap(self) -> float:
+        """That of the lane."""
+        return self.contest.handicap
+
+    @property
     def loss(self) -> Loss:
         """How much derivatives count."""
         return self.setting.loss
@@ -324,7 +337,7 @@ class SampledArm:
             yield SampledArm(self.contest, self.setting, before=self)
 
     def branches(self, many: bool) -> Iterator[SampledArm]:
-        """Yield the arms that go on from this one: with the same setting, another source, or narrower neurons.
+        """Yield the arms that go on from this one: with the same setting, or another source or widths.
 
         If narrower neurons helped at the last size, they may help again.
         """
@@ -334,6 +347,9 @@ class SampledArm:
             for source in space.sources:
                 if source != self.setting.source:
                     yield SampledArm(self.contest, replace(self.setting, source=source), before=self)
+        for ratio in space.width_ratios if many else ():
+            if ratio != self.setting.width_ratio:
+                yield SampledArm(self.contest, replace(self.setting, width_ratio=ratio), before=self)
         if many or self._narrowed:
             position = space.activations.index(self.setting.activation)
             for activation in space.activations[position + 1 : position + 2]:
