@@ -16,7 +16,7 @@ demo: .venv/.installed-plot ## fit the borehole function in several ways, print 
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED) ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 lint: $(INSTALLED) ## check style and types
 	$(BIN)/ruff check .
