@@ -1,31 +1,41 @@
-# The first call of any target creates .venv and installs what it needs; later calls reuse it.
+# Targets set up what they need in .venv the first time they are called. They need make, Python >= 3.11 and a package
+# index; another Python than python3 is named by `make demo PYTHON=python3.12`.
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALLED := .venv/.installed
+INSTALLED := .venv/.installed-test,lint
+CHECK_PYTHON := import sys; sys.version_info < (3, 11) and sys.exit("nurf needs Python >= 3.11, but $(PYTHON) is \
+	%s.%s: name another one by PYTHON=..." % sys.version_info[:2])
 
-.PHONY: demo reproduce test lint bench clean
+.PHONY: help demo test lint bench reproduce clean
+.NOTPARALLEL: # all targets share .venv
 
-demo: $(INSTALLED)
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 17
+
+demo: .venv/.installed-plot ## fit the borehole function in several ways, print a table, draw pictures into demo/
 	$(BIN)/python examples/demo.py
 
-reproduce: $(INSTALLED)
-	$(BIN)/nurf reproduce --quick --jobs 2 --out reproduction
+test: $(INSTALLED) ## run the tests
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
-test: $(INSTALLED)
-	$(BIN)/python -m pytest
-
-lint: $(INSTALLED)
+lint: $(INSTALLED) ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(INSTALLED)
+bench: $(INSTALLED) ## compare the speed with that of the bare NumPy calls
 	$(BIN)/python benchmarks/bench.py
 
-clean:
-	rm -rf .venv demo reproduction .pytest_cache .mypy_cache .ruff_cache
+reproduce: $(INSTALLED) ## draw the figures of the paper from a few trials, into build/
+	$(BIN)/python -m reproduction --quick --jobs 2
 
-$(INSTALLED): pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,cli]'
-	touch $@
+clean: ## remove everything that the targets above made
+	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# The extras after the dash, installed: installed anew when pyproject.toml changes.
+.venv/.installed-%: pyproject.toml
+	@$(PYTHON) -c '$(CHECK_PYTHON)'
+	@echo "Setting up .venv: this takes a minute or two."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
