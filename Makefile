@@ -12,7 +12,7 @@ reproduce: $(INSTALLED)
 	$(BIN)/nurf reproduce --quick --jobs 2 --out reproduction
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -236,7 +236,7 @@ def test_no_neuron_along_a_direction_in_which_the_function_is_constant(density):
     np.testing.assert_allclose(planes.normals @ basis.T @ basis, planes.normals, atol=1e-7)
     if density in MIXTURES:
         distance = np.abs(planes.signed_distance(jet.X)).min(axis=0)
-        assert distance.max() <= 5 * law.spread + 1e-12
+        assert distance.max() <= 5 * law.offset_std + 1e-12
     if has_density(density, jet):
         outside = np.linalg.svd(basis)[2][3]
         tilted = Hyperplanes.through(np.full_like(planes.normals, 5.0), planes.normals + 0.01 * outside)
