@@ -1,6 +1,51 @@
-"""What all tests share."""
+"""What all tests share: one thread for each process, the choices of `perturbation.py`, and Hypothesis' profile."""
 
 import os
 
+import hypothesis
+import pytest
+
+# What NumPy and scikit-learn read when they are loaded. `pytest -n` starts a process for each core: one thread each.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+    os.environ.setdefault(variable, "1")
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn skips one of its checks without it
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("perturbations", "what differs between machines (tests/perturbation.py)")
+    group.addoption("--rounding", type=int, default=0, metavar="SEED", help="round in another way; 0: as the machine")
+    group.addoption("--shift-seeds", type=int, default=0, metavar="N", help="use other random seeds; 0: as written")
+
+
+def pytest_configure(config):
+    import perturbation  # which loads NumPy
+
+    rounding, shift = config.getoption("rounding"), config.getoption("shift_seeds")
+    if rounding:
+        perturbation.perturb_rounding(rounding)
+    if shift:
+        perturbation.shift_seeds(shift)
+    hypothesis.settings.register_profile(
+        "nurf",
+        derandomize=not shift,
+        deadline=None,
+        max_examples=8,
+        database=None,
+        phases=[hypothesis.Phase.generate],
+    )
+    hypothesis.settings.load_profile("nurf")
+    if shift:
+        hypothesis.core.global_force_seed = shift
+
+
+def pytest_report_header(config):
+    return f"perturbations: --rounding {config.getoption('rounding')} --shift-seeds {config.getoption('shift_seeds')}"
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out doctests if seeds are shifted: they print what their seeds give."""
+    if config.getoption("shift_seeds"):
+        doctests = [item for item in items if isinstance(item, pytest.DoctestItem)]
+        config.hook.pytest_deselected(items=doctests)
+        items[:] = [item for item in items if item not in set(doctests)]

@@ -259,7 +259,10 @@ class TestTables:
     @pytest.mark.parametrize(("d", "width"), [(1, 0.31), (1, 0.002), (2, 0.05), (3, 0.31), (6, 0.05)])
     def test_logistic_ramps(self, width, d):
         def unit(t):
-            return 24 * zeta(3) + 6 * quad(lambda z: (t - z) * z / np.tanh(z / 2), 0, t, epsabs=0, epsrel=1e-12)[0]
+            def slope(z):
+                return z / np.tanh(z / 2) if z > 0 else 2.0
+
+            return 24 * zeta(3) + 6 * quad(lambda z: (t - z) * slope(z), 0, t, epsabs=0, epsrel=1e-12)[0]
 
         def moment(t):
             return width**3 * unit(t / width)

@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nurf import RandomFeatureRegressor
 
-settings.register_profile(
-    "nurf", derandomize=True, deadline=None, max_examples=8, database=None, phases=[Phase.generate]
-)
-settings.load_profile("nurf")
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 seeds = st.integers(0, 2**16)
 scales = st.floats(-4, 4).map(lambda power: 10.0**power)

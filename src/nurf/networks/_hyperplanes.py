@@ -42,7 +42,7 @@ class Hyperplanes:
             raise ValueError(f"`offsets` must be finite, got {offsets[~np.isfinite(offsets)][0]}")
         if not np.all(np.abs(lengths - 1) < 1e-6):
             worst = lengths[np.argmax(~(np.abs(lengths - 1) < 1e-6))]
-            raise ValueError(f"`normals` must have length 1, got one of length {worst}")
+            raise ValueError(f"`normals` must have length 1, got one of length {worst:.6g}")
         object.__setattr__(self, "normals", normals)
         object.__setattr__(self, "offsets", offsets)
 
