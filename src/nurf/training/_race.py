@@ -100,16 +100,21 @@ class Rung:
 
 @dataclass(frozen=True)
 class Outcome(Generic[A]):
-    """The winner of a race, and all arms that were tried on the way."""
+    """The winner of each size, and all arms that were tried on the way."""
 
-    best: A
+    winners: tuple[A, ...]
     trials: tuple[Trial, ...]
+
+    @property
+    def best(self) -> A:
+        """The winner with the smallest error."""
+        return min(self.winners, key=score)
 
 
 def race(
     arms: Sequence[A], sizes: Sequence[int], rungs: Sequence[Rung], *, improvement: float, margin: float
 ) -> Outcome[A]:
-    """Return the arm of the smallest estimated error, by successive halving.
+    """Return the arms of the smallest estimated error, by successive halving.
 
     At each size all arms are grown to it, the variants of the best ones are tried too, and the best of all go on.
 
@@ -125,37 +130,36 @@ def race(
         Errors that differ by a smaller share are equal; the most regular arm of equal ones wins.
     """
     trials: list[Trial] = []
-    best: A | None = None
+    winners: list[A] = []
     going: Sequence[A] = arms
     for size, rung in zip(sizes, rungs, strict=True):
         pool: dict[Hashable, A] = {}
-        if best is not None:
+        if winners:
             going = [branch for arm in going for branch in arm.branches(rung.branch)]
         _grow(going, size, pool, trials)
         for breadth in rung.breadths:
             leaders = [arm for lane in _lanes(pool.values(), rung.rival) for arm in lane[:breadth]]
             _grow([variant for arm in leaders for variant in arm.variants()], size, pool, trials)
         for _ in range(2):
-            leaders = sorted(pool.values(), key=_score)[: rung.refits]
+            leaders = sorted(pool.values(), key=score)[: rung.refits]
             _grow([variant for arm in leaders for variant in arm.refits()], size, pool, trials)
-        winner = most_regular(list(pool.values()), margin)
-        improved = best is None or _score(winner) < (1 - improvement) * _score(best)
-        best = winner if best is None or _score(winner) < _score(best) else best
-        if not improved:
+        before = min(map(score, winners), default=np.inf)
+        winners.append(most_regular(list(pool.values()), margin))
+        if not score(winners[-1]) < (1 - improvement) * before:
             break
         going = _survivors(pool.values(), rung)
-    assert best is not None
-    return Outcome(best, tuple(trials))
+    return Outcome(tuple(winners), tuple(trials))
 
 
 def most_regular(arms: Sequence[A], margin: float) -> A:
     """Return the most regular of the arms whose errors are within ``margin`` of the smallest."""
-    smallest = min(map(_score, arms))
-    near = [arm for arm in arms if _score(arm) <= (1 + margin) * smallest]
+    smallest = min(map(score, arms))
+    near = [arm for arm in arms if score(arm) <= (1 + margin) * smallest]
     return max(near, key=lambda arm: arm.regularity)
 
 
-def _score(arm: Arm) -> float:
+def score(arm: Arm) -> float:
+    """Return the error of an arm with its handicap."""
     return arm.error * arm.handicap
 
 
@@ -171,16 +175,16 @@ def _grow(arms: Iterable[A], size: int, pool: dict[Hashable, A], trials: list[Tr
 def _lanes(arms: Iterable[A], rival: float) -> list[list[A]]:
     """Return the arms of each lane whose best error is within a factor of the smallest, best first."""
     lanes: dict[str, list[A]] = {}
-    for arm in sorted(arms, key=_score):
+    for arm in sorted(arms, key=score):
         lanes.setdefault(arm.lane, []).append(arm)
-    smallest = min(_score(lane[0]) for lane in lanes.values())
-    return [lane for lane in lanes.values() if _score(lane[0]) <= rival * smallest]
+    smallest = min(score(lane[0]) for lane in lanes.values())
+    return [lane for lane in lanes.values() if score(lane[0]) <= rival * smallest]
 
 
 def _survivors(arms: Iterable[A], rung: Rung) -> list[A]:
     """Return the arms that go on."""
-    order = sorted(arms, key=_score)
-    going = [arm for arm in order if _score(arm) <= rung.factor * _score(order[0])][: rung.keep]
+    order = sorted(arms, key=score)
+    going = [arm for arm in order if score(arm) <= rung.factor * score(order[0])][: rung.keep]
     lanes = {arm.lane for arm in going}
     return going + [lane[0] for lane in _lanes(order, rung.rival) if lane[0].lane not in lanes]
 

@@ -19,7 +19,7 @@ from nurf.solvers.ridge._precise import precise_cost
 from nurf.training._fit import Fit, Stage
 from nurf.training._metrics import Isotropic, Metric
 from nurf.training._outer import ALL_ALPHAS
-from nurf.training._race import Rung, finite, race
+from nurf.training._race import Rung, finite, race, score
 from nurf.training._settings import FromData, FromNetwork, Setting, Source
 from nurf.training._stages import State, Task, grow, require_derivatives, spaced, stage_counts
 
@@ -387,6 +387,10 @@ class SampledArm:
             self._states[splits] = tuple(state.with_loss(self.setting.loss, alphas) for state in states)
         return self._states[splits]
 
+    def on_all_data(self) -> SampledArm:
+        """Return the arm with the error of its fit to all data, unless errors are those of refits."""
+        return self if self.contest.refits else replace(self, error=self.states(self.contest.final)[0].fit.error)
+
     def history(self, splits: tuple[Split, ...]) -> tuple[Stage, ...]:
         """Return all stages, as they are on the first of the splits."""
         earlier = () if self.before is None else self.before.history(splits)
@@ -415,8 +419,9 @@ def fit_searched(lanes: Sequence[Lane]) -> Fit:
                     lane.space.activations[0], frozenset().union(*(d.needs for d in lane.space.densities))
                 )
     outcome = race(arms, sizes, search.rungs(len(sizes)), improvement=search.improvement, margin=search.margin)
-    best = outcome.best
+    *smaller, last = outcome.winners
+    ahead = [arm.on_all_data() for arm in (*(arm for arm in smaller if score(arm) <= score(last)), last)]
+    best = min(ahead, key=score)
     history = best.history(best.contest.final)
     (state,) = best.states(best.contest.final)
-    error = best.error if best.contest.refits else state.fit.error
-    return replace(state.fit, error=error, stage=history[-1], history=history, trials=outcome.trials)
+    return replace(state.fit, error=best.error, stage=history[-1], history=history, trials=outcome.trials)
