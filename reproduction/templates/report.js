@@ -49,7 +49,7 @@ const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   for (const section of sections) observer.observe(section);
 }
 
-// The checklist: all claims, or those that came out one way.
+// The checklist: all claims, or those with one outcome.
 {
   const buttons = all(".choices button");
   const claims = all(".claims .claim");
@@ -63,7 +63,7 @@ const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   }
 }
 
-// Tables: sorted by a click on a header, filtered by case and law.
+// Tables: sorted by a click on a header, filtered by case and method.
 {
   const collator = new Intl.Collator("en", { numeric: true });
   const sortBy = (table, header) => {
