@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from PIL import Image
 
 from nurf import plots
 from nurf.jets import Jet
@@ -23,12 +25,9 @@ from reproduction.files import write_with
 from reproduction.fits import network_of
 from reproduction.results import Neurons, Table
 
-FORMATS: dict[str, dict[str, Any]] = {  # without dates: the same numbers give the same files
-    ".svg": {"metadata": {"Date": None}},
-    ".pdf": {"metadata": {"CreationDate": None}},
-    ".png": {"metadata": {"Software": None}},
-}
-DPI = 130
+METADATA = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # no dates: equal numbers give equal files
+DPI = 100
+COLORS = 64  # of PNG files: enough for lines and shades, at a third of the size
 TITLES = {
     "gaussian_bump": "Gaussian bump, $s = 1$",
     "gaussian_bump_s2": "Gaussian bump, $s = 2$",
@@ -47,10 +46,19 @@ TITLES = {
 
 def write(figure: Figure, stem: Path) -> Path:
     """Write a figure as SVG, PDF and PNG, and return the path of the SVG file."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # the layout is found once, not for every format
     with mpl.rc_context({"svg.hashsalt": "nurf"}):
-        for suffix, options in FORMATS.items():
-            write_with(stem.with_suffix(suffix), partial(figure.savefig, dpi=DPI, **options))
+        for suffix, metadata in METADATA.items():
+            write_with(stem.with_suffix(suffix), partial(figure.savefig, dpi=DPI, metadata=metadata))
+    write_with(stem.with_suffix(".png"), partial(_write_png, figure))
     return stem.with_suffix(".svg")
+
+
+def _write_png(figure: Figure, path: Path) -> None:
+    pixels = io.BytesIO()
+    figure.savefig(pixels, dpi=DPI)
+    Image.open(pixels).convert("RGB").quantize(COLORS, kmeans=2).save(path, optimize=True)
 
 
 def convergence(table: Table, keys: Sequence[str]) -> Figure:
