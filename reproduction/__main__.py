@@ -8,7 +8,8 @@ def main() -> None:
     try:
         from reproduction.cli import app
     except ModuleNotFoundError as error:
-        sys.exit(f'reproduction needs {error.name}: pip install "nurf[reproduction]"')
+        package = str(error.name).partition(".")[0]
+        sys.exit(f'reproduction needs {package}: pip install "nurf[reproduction]"')
     app(prog_name="python -m reproduction")
 
 

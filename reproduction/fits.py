@@ -138,7 +138,7 @@ class Sampling(Experiment):
         self, density: Density, training: Jet, rule: Validation, rng: np.random.Generator
     ) -> list[Outcome]:
         # All stages of a fit share one path, in units of the feature energy of the first stage's density.
-        planes = density.prepare(training, Ball(1.0)).sample(self.stages[-1], np.random.default_rng(0))
+        planes = density.prepare(training, Ball(1.0)).sample(self.stages[-1], generator(0))
         energy = feature_energy(self._features(planes), training)
         high, low = self._scaled_alphas(self.stages[0])[0], self._scaled_alphas(self.stages[-1])[-1]
         steps = 1 + round(np.log(high / low) / np.log(self.alphas[0] / self.alphas[1]))
