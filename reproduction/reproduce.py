@@ -31,7 +31,6 @@ def reproduce(
     trials: int | None = None,
     jobs: int = 1,
     say: Say = print,
-    progress: bool | None = None,
 ) -> list[Section]:
     """Reproduce figures of the paper: compute, draw, decide its claims, compare with the authors' code, and report.
 
@@ -53,8 +52,6 @@ def reproduce(
         Number of processes.
     say : callable
         Takes the messages.
-    progress : bool, optional
-        Whether a progress bar is shown; by default if the error stream is a terminal.
 
     Returns
     -------
@@ -70,7 +67,7 @@ def reproduce(
     scope = Scope(quick, trials)
     start = time.perf_counter()
     units = [unit for figure in chosen for unit in figure.units(scope)]
-    results = run_units(units, Store(out / "results"), jobs=jobs, say=say, progress=progress)
+    results = run_units(units, Store(out / "results"), jobs=jobs, say=say)
     sections = [_section(figure, results, scope, out) for figure in chosen]
     html = report.render(sections, setting=_setting(scope, jobs), seconds=time.perf_counter() - start)
     write_text(out / "report.html", html)

@@ -17,9 +17,7 @@ from reproduction.store import CorruptError, Store, Unit
 Say = Callable[[str], None]
 
 
-def run_units(
-    units: Sequence[Unit], store: Store, *, jobs: int = 1, say: Say = print, progress: bool | None = None
-) -> dict[Unit, Result]:
+def run_units(units: Sequence[Unit], store: Store, *, jobs: int = 1, say: Say = print) -> dict[Unit, Result]:
     """Return the results of all units: stored ones, and the others computed, the longest first.
 
     Parameters
@@ -31,9 +29,7 @@ def run_units(
         Number of processes. Each computes with one thread, so that results depend neither on their number nor on the
         order.
     say : callable
-        Takes the messages.
-    progress : bool, optional
-        Whether a progress bar is shown; by default if the error stream is a terminal.
+        Takes the messages. If the error stream is a terminal, a progress bar is shown there.
     """
     results: dict[Unit, Result] = {}
     for unit in dict.fromkeys(units):
@@ -48,7 +44,7 @@ def run_units(
     if results:
         say(f"{len(results)} of {len(results) + len(missing)} results are stored already")
     if missing:
-        with _progress(missing, jobs, say, progress) as advance:
+        with _progress(missing, jobs, say) as advance:
             for unit, result in _computed(missing, store, jobs):
                 results[unit] = result
                 advance(unit)
@@ -75,10 +71,10 @@ def _work(unit: Unit, store: Store) -> tuple[Unit, Result]:
 
 
 @contextmanager
-def _progress(units: Sequence[Unit], jobs: int, say: Say, bar: bool | None) -> Iterator[Callable[[Unit], None]]:
+def _progress(units: Sequence[Unit], jobs: int, say: Say) -> Iterator[Callable[[Unit], None]]:
     """Yield a function to call after each unit: it moves a bar, or reports every quarter of the run."""
     total = sum(unit.effort for unit in units)
-    if sys.stderr.isatty() if bar is None else bar:
+    if sys.stderr.isatty():
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left:"))
         with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as display:
             task = display.add_task(f"{len(units)} fits", total=total)

@@ -1,15 +1,16 @@
-"""Claims hold on the paper's numbers and fail on contrary ones."""
+"""Claims hold on the paper's numbers and fail on contrary ones; the docs agree with the tables."""
 
 from functools import cache
 
 import numpy as np
 import pytest
-from tiny import rows
+from tiny import TABLES, committed, rows
 
 from nurf.networks import Hyperplanes
 from reproduction import plan
 from reproduction.cases import CASES
 from reproduction.claims import CLAIMS, WAVE
+from reproduction.comparison import compare
 from reproduction.evidence import Evidence, MissingError
 from reproduction.figures import FIGURES
 from reproduction.results import Neurons, Table
@@ -165,3 +166,18 @@ def test_a_trained_curve_averages_sizes_and_leaves_out_empty_networks():
     neurons, errors = Table(tuple(trials)).curve("corner", "sparse")
     np.testing.assert_allclose(neurons, [4.0])
     np.testing.assert_allclose(errors, [[0.4], [0.1]])
+
+
+@pytest.mark.skipif(not TABLES.exists(), reason="the tables are in the repository only")
+@pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.keys])
+def test_the_docs_say_what_the_committed_tables_say(name):
+    docs = (TABLES.parent / "reproduction.md").read_text(encoding="utf-8")
+    table = Table(tuple(committed(name)))
+    for claim in CLAIMS[name]:
+        holds = "yes" if claim.finding(Evidence(table)).holds else "**no**"
+        assert f"| {claim.text} ({claim.where}) | {holds} |" in docs
+    assert FIGURES[name].note(plan.Scope()) in docs
+    for difference in compare(table, FIGURES[name].keys):
+        row = f"| {difference.case} | {difference.method} | {difference.neurons} |"
+        assert (row in docs) == bool(difference.reason)
+        assert difference.reason in docs

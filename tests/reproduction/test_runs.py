@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -134,7 +135,8 @@ def test_progress_is_a_bar_or_a_few_lines(done, tmp_path, monkeypatch, capsys):
     assert messages[0] == f"{len(UNITS)} to compute in 1 process"
     assert 1 <= len(messages) <= 4
     assert capsys.readouterr().err == ""
-    run_units(UNITS, Store(tmp_path), say=silent, progress=True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    run_units(UNITS, Store(tmp_path), say=silent)
     assert "left:" in capsys.readouterr().err
 
 
