@@ -75,7 +75,8 @@ def _at(table: Table, key: str, method: str, counts: Array) -> tuple[Array, Arra
     for rows in table.trials(key, method):
         steps = sorted({row.neurons: row.error for row in rows if row.neurons > 0}.items())  # the last of equal size
         n, e = np.array(steps).T if steps else np.full((2, 1), np.nan)
-        errors.append(np.exp(np.interp(np.log(counts), np.log(n), np.log(e), left=np.nan, right=np.nan)))
+        inside = (counts > n[0] - 0.5) & (counts < n[-1] + 0.5)  # sizes are whole numbers up to rounding
+        errors.append(np.where(inside, np.exp(np.interp(np.log(counts), np.log(n), np.log(e))), np.nan))
     return counts, np.array(errors)
 
 

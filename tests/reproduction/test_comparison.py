@@ -60,6 +60,13 @@ def test_trained_networks_are_compared_at_the_authors_sizes():
     np.testing.assert_allclose([c.ours for c in found], 2 / np.array([3, 6, 8, 10, 18]))
 
 
+def test_a_path_is_compared_at_both_its_ends():
+    table = Table(tuple(rows("planar_wave", "sparse", [1.0, 0.1], [3, 54])))
+    found = comparison.compare(table, ("planar_wave",))
+    assert [c.neurons for c in found] == [3, 6, 8, 10, 18, 54]
+    np.testing.assert_allclose([found[0].ours, found[-1].ours], [1.0, 0.1])
+
+
 @pytest.mark.parametrize(
     ("ratio", "spreads", "trials", "expected"),
     [

@@ -66,7 +66,7 @@ def test_trained_errors_are_those_of_the_kept_networks():
         ("fig4", "gaussian_bump_s2", "nonlocal_residual", 5),
         ("fig5", "planar_wave", "active_subspace", 1),
         ("fig5", "checkmark_2d", "local_residual", 0),
-        ("fig8", "corner", "nonlocal", 3),
+        ("fig8", "separable", "nonlocal", 3),
     ],
 )
 def test_errors_agree_with_the_committed_tables(figure, key, method, trial):
