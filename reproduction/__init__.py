@@ -1,10 +1,5 @@
-"""The paper's experiments: configurations, cached results, pictures, and what they show.
+"""The figures of the paper, reproduced by ``python -m reproduction``.
 
-They need matplotlib and jinja2: ``pip install "nurf[cli]"``. On the command line: ``nurf reproduce --quick``.
+From Python: ``reproduction.reproduce.reproduce(["fig4"], quick=True)``. Its dependencies are in the extra
+``nurf[reproduction]``. Of the library it uses the public names only.
 """
-
-from reproduction.figures import FIGURES
-from reproduction.findings import Comparison, Finding, Section
-from reproduction.reproduce import reproduce
-
-__all__ = ["FIGURES", "Comparison", "Finding", "Section", "reproduce"]

@@ -1,4 +1,4 @@
-"""The paper's cases: which function, on which data, with which neurons."""
+"""The paper's cases: a function, its data, and the neurons."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ ACTIVATIONS: dict[int, type[Sigmoid] | type[Softplus]] = {1: Sigmoid, 2: Softplu
 class Case:
     """A problem with the data and the neurons of the paper's section 5.
 
+    The names and values of the fields are hashed: they determine the keys of results and all seeds.
+
     Parameters
     ----------
     name : str
@@ -27,19 +29,20 @@ class Case:
         One of ``problems.names()``.
     dimension : int
     n_samples : int
-        Training points, and as many validation points.
+        Number of training points, and of validation points.
     n_neurons : int
-        Where the convergence plots end.
+        Largest number of neurons in the convergence plots.
     width : float
-        Of the neurons.
+        Width of the neurons.
     order : {1, 2}
-        Sigmoid or softplus.
+        Order s of the activation: 1 for sigmoid, 2 for softplus.
     grid : bool
-        Whether the training points are an equispaced grid; i.i.d. uniform otherwise. Validation points always are.
+        Whether the training points are an equispaced grid instead of i.i.d. uniform points. Validation points are
+        always i.i.d.
     noise : float
-        Standard deviation of the noise on the training values; validation values have none.
+        Standard deviation of the noise in the training values. Validation values have none.
     unit : float
-        By which all values are divided. Only the penalty of sparse training sees it.
+        All values are divided by it. Only the penalty of sparse training depends on it.
     """
 
     name: str
@@ -55,7 +58,7 @@ class Case:
 
     @property
     def key(self) -> str:
-        """The name, with the order where that is not one."""
+        """The name, followed by the order if that is not one."""
         return self.name if self.order == 1 else f"{self.name}_s{self.order}"
 
     @property
@@ -65,12 +68,12 @@ class Case:
 
     @property
     def activation(self) -> Activation:
-        """The neurons."""
+        """The activation of the neurons."""
         return ACTIVATIONS[self.order](self.width)
 
     @property
     def stages(self) -> tuple[int, ...]:
-        """The authors' eight numbers of neurons, from 4 to ``n_neurons`` in equal ratios.
+        """The authors' eight numbers of neurons, geometrically spaced from 4 to ``n_neurons``.
 
         >>> CASES["gaussian_bump"].stages
         (4, 6, 8, 12, 17, 24, 35, 50)
@@ -87,7 +90,7 @@ class Case:
         return self._in_units(training), self._in_units(validation)
 
     def trial_data(self, trial: int) -> tuple[Jet, Jet]:
-        """Return the data of a trial, which all laws share."""
+        """Return the data of a trial, which all methods share."""
         return self.data(generator(seed("data", asdict(self), trial)))
 
     def _in_units(self, jet: Jet) -> Jet:

@@ -1,4 +1,4 @@
-"""Our errors beside those of the authors' code, and why they differ where they do."""
+"""Our errors compared with those of the authors' code, and the reasons for differences."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ from dataclasses import replace
 
 import numpy as np
 
-from nurf._types import Array
+from reproduction.arrays import Array
 from reproduction.authors import reference
 from reproduction.findings import Comparison
 from reproduction.reasons import REASONS
 from reproduction.results import Table
 
 LIMIT = 2.0  # standard errors
-FEW = 4  # trials
-TOLERANCE = np.log(1.05)  # the rule that chooses alpha gives away so much
+FEW = 4  # trials; the spread of fewer is not trusted
+TOLERANCE = np.log(1.05)  # the rule that chooses alpha accepts errors within 5% of the best
 UNEXPLAINED = "not explained"
 
 
 def compare(table: Table, keys: tuple[str, ...]) -> tuple[Comparison, ...]:
-    """Return one comparison for each case, law and stage that both have.
+    """Return one comparison per case, method and stage that both have.
 
-    Stages are compared with stages: where the authors add a constant neuron, their first one counts it. Trained
-    networks differ in size, so there our errors are taken at their numbers of neurons, on straight lines in logarithms.
+    Stages are compared one by one, although for some methods the authors' numbers of neurons include a constant.
+    Trained networks differ in size: our errors are interpolated in logarithms at their numbers of neurons.
     """
-    return tuple(comparison for key in keys for law in table.laws(key) for comparison in _of_law(table, key, law))
+    return tuple(
+        comparison for key in keys for method in table.methods(key) for comparison in _of_method(table, key, method)
+    )
 
 
 def standard_error(comparison: Comparison) -> float:
     """Return the standard error of ``log(ours / theirs)``.
 
-    A side with fewer than four trials hardly knows its spread, and takes that of the other where that is larger. Where
-    both have one trial, it is not known: NaN.
+    A side with fewer than four trials takes the spread of the other if that is larger. If both have one trial, the
+    result is NaN (unknown).
     """
     spreads = np.array([comparison.our_spread, comparison.their_spread])
     trials = np.array([comparison.our_trials, comparison.their_trials])
@@ -41,39 +43,40 @@ def standard_error(comparison: Comparison) -> float:
 
 
 def deviates(comparison: Comparison) -> bool:
-    """Return whether ``log(ours / theirs)`` is farther from 0 than 5% and two standard errors together."""
+    """Return whether ``|log(ours / theirs)|`` exceeds 5% plus two standard errors."""
     error = standard_error(comparison)
     return bool(abs(np.log(comparison.ratio)) > TOLERANCE + LIMIT * (0.0 if np.isnan(error) else error))
 
 
-def _of_law(table: Table, key: str, law: str) -> Iterator[Comparison]:
+def _of_method(table: Table, key: str, method: str) -> Iterator[Comparison]:
     theirs = reference()
-    if not theirs.trials(key, law):
+    if not theirs.trials(key, method):
         return
-    counts, known = theirs.curve(key, law)
-    own_counts, own = _at(table, key, law, counts) if law == "sparse" else table.curve(key, law)
+    counts, known = theirs.curve(key, method)
+    own_counts, own = _at(table, key, method, counts) if method == "sparse" else table.curve(key, method)
     for i in range(min(len(counts), len(own_counts))):
         errors = own[np.isfinite(own[:, i]), i]
         if len(errors):
             neurons = round(float(own_counts[i]))
-            found = Comparison(key, law, neurons, *_summary(errors), *_summary(known[:, i]))
+            found = Comparison(key, method, neurons, *_summary(errors), *_summary(known[:, i]))
             gap = float(np.log(found.ratio))
-            yield replace(found, reason=explanation(key, law, neurons, gap) if deviates(found) else "")
+            yield replace(found, reason=explanation(key, method, neurons, gap) if deviates(found) else "")
 
 
-def explanation(case: str, law: str, neurons: float, gap: float) -> str:
-    """Return why our errors differ, or that it is not known."""
-    found = (reason.text for reason in REASONS if reason.accounts_for(case, law, neurons, gap))
+def explanation(case: str, method: str, neurons: float, gap: float) -> str:
+    """Return the reason for a difference, or that there is no explanation."""
+    found = (reason.text for reason in REASONS if reason.accounts_for(case, method, neurons, gap))
     return next(found, UNEXPLAINED)
 
 
-def _at(table: Table, key: str, law: str, counts: Array) -> tuple[Array, Array]:
-    """Return ``counts`` and the errors of each trial there, NaN outside its path."""
+def _at(table: Table, key: str, method: str, counts: Array) -> tuple[Array, Array]:
+    """Return ``counts`` and the errors of each trial at these sizes, NaN outside its path."""
     errors = []
-    for rows in table.trials(key, law):
-        steps = sorted({row.neurons: row.error for row in rows if row.neurons > 0}.items())  # of equal sizes the last
+    for rows in table.trials(key, method):
+        steps = sorted({row.neurons: row.error for row in rows if row.neurons > 0}.items())  # the last of equal size
         n, e = np.array(steps).T if steps else np.full((2, 1), np.nan)
-        errors.append(np.exp(np.interp(np.log(counts), np.log(n), np.log(e), left=np.nan, right=np.nan)))
+        inside = (counts > n[0] - 0.5) & (counts < n[-1] + 0.5)  # sizes are whole numbers up to rounding
+        errors.append(np.where(inside, np.exp(np.interp(np.log(counts), np.log(n), np.log(e))), np.nan))
     return counts, np.array(errors)
 
 

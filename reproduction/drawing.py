@@ -1,7 +1,8 @@
-"""The pictures: panels of a figure, and how it is written."""
+"""The pictures: panels of figures, and how figures are written."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -12,23 +13,21 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from PIL import Image
 
 from nurf import plots
-from nurf._types import Array
 from nurf.jets import Jet
-from nurf.plots._hyperplanes import COLOR
+from nurf.networks import Hyperplanes
+from reproduction.arrays import Array
 from reproduction.authors import reference
 from reproduction.cases import Case
 from reproduction.files import write_with
 from reproduction.fits import network_of
 from reproduction.results import Neurons, Table
 
-FORMATS: dict[str, dict[str, Any]] = {  # no dates: the same numbers give the same files
-    ".svg": {"metadata": {"Date": None}},
-    ".pdf": {"metadata": {"CreationDate": None}},
-    ".png": {"metadata": {"Software": None}},
-}
-DPI = 130
+METADATA = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # no dates: equal numbers give equal files
+DPI = 100
+COLORS = 64  # of PNG files: enough for lines and shades, at a third of the size
 TITLES = {
     "gaussian_bump": "Gaussian bump, $s = 1$",
     "gaussian_bump_s2": "Gaussian bump, $s = 2$",
@@ -47,88 +46,100 @@ TITLES = {
 
 def write(figure: Figure, stem: Path) -> Path:
     """Write a figure as SVG, PDF and PNG, and return the path of the SVG file."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # the layout is found once, not for every format
     with mpl.rc_context({"svg.hashsalt": "nurf"}):
-        for suffix, options in FORMATS.items():
-            write_with(stem.with_suffix(suffix), partial(figure.savefig, dpi=DPI, **options))
+        for suffix, metadata in METADATA.items():
+            write_with(stem.with_suffix(suffix), partial(figure.savefig, dpi=DPI, metadata=metadata))
+    write_with(stem.with_suffix(".png"), partial(_write_png, figure))
     return stem.with_suffix(".svg")
 
 
+def _write_png(figure: Figure, path: Path) -> None:
+    pixels = io.BytesIO()
+    figure.savefig(pixels, dpi=DPI)
+    Image.open(pixels).convert("RGB").quantize(COLORS, kmeans=2).save(path, optimize=True)
+
+
 def convergence(table: Table, keys: Sequence[str]) -> Figure:
-    """Draw the errors of all laws against numbers of neurons, a panel for each case; thinly behind, the authors'."""
+    """Draw the errors of all methods against numbers of neurons, a panel for each case; the authors' are thin lines."""
     figure = Figure(figsize=(5.2 * len(keys), 4.8), layout="constrained")
-    laws: set[str] = set()
+    methods: set[str] = set()
     theirs = reference()
     for ax, key in zip(figure.subplots(1, len(keys), squeeze=False)[0], keys, strict=True):
-        for law in plots.STYLES:
-            if theirs.trials(key, law):
-                neurons, errors = theirs.curve(key, law)
+        for method in plots.STYLES:
+            if theirs.trials(key, method):
+                neurons, errors = theirs.curve(key, method)
                 mean = np.exp(np.log(errors).mean(axis=0))
-                ax.plot(neurons, mean, color=plots.style_of(law).color, linewidth=0.8, zorder=1.5)
-            if table.trials(key, law):
-                plots.convergence(*table.curve(key, law), style=law, ax=ax)
-                laws.add(law)
+                ax.plot(neurons, mean, color=plots.style_of(method).color, linewidth=0.8, zorder=1.5)
+            if table.trials(key, method):
+                plots.convergence(*table.curve(key, method), style=method, ax=ax)
+                methods.add(method)
         ax.set_title(TITLES[key])
-    _legend(figure, [law for law in plots.STYLES if law in laws])
+    _legend(figure, [method for method in plots.STYLES if method in methods])
     return figure
 
 
-def _legend(figure: Figure, laws: Sequence[str]) -> None:
-    """Put the legend below the panels, where it covers nothing."""
+def _legend(figure: Figure, methods: Sequence[str]) -> None:
+    """Put the legend below the panels."""
     handles = [
-        Line2D([], [], label=plots.style_of(law).label, linewidth=1.6, **plots.style_of(law).line()) for law in laws
+        Line2D([], [], label=plots.style_of(method).label, linewidth=1.6, **plots.style_of(method).line())
+        for method in methods
     ]
     handles.append(Line2D([], [], color="0.3", linewidth=0.8, label="thin: the authors' code"))
     figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=3.5, frameon=False)
 
 
 def densities(panels: Mapping[str, Mapping[str, Neurons]]) -> Figure:
-    """Draw how hyperplanes are spread over angles and offsets: a row for each case, a column for each law.
+    """Draw densities of hyperplanes over angles and offsets: a row for each case, a column for each method.
 
-    A trained network is counted by ``|c_n|``; a neuron ``(a, b)`` and its mirror image ``(-a, -b)`` are the same
-    hyperplane, and both are drawn.
+    The hyperplanes of a trained network are weighted by ``|c_n|``. A neuron ``(a, b)`` and its mirror image
+    ``(-a, -b)`` have the same hyperplane, and both are drawn.
     """
     figure = Figure(figsize=(11.5, 3.2 * len(panels)), layout="constrained")
     columns = len(next(iter(panels.values())))
-    for axes, (key, laws) in zip(figure.subplots(len(panels), columns, squeeze=False), panels.items(), strict=True):
-        for ax, (law, neurons) in zip(axes, laws.items(), strict=True):
+    for axes, (key, methods) in zip(figure.subplots(len(panels), columns, squeeze=False), panels.items(), strict=True):
+        for ax, (method, neurons) in zip(axes, methods.items(), strict=True):
             planes, weights = mirrored(neurons)
             plots.angle_offset_density(planes, weights=weights, bandwidth=0.1, ax=ax)
-            ax.set_title(f"{TITLES[key]}: {plots.style_of(law).label}", fontsize="medium")
+            ax.set_title(f"{TITLES[key]}: {plots.style_of(method).label}", fontsize="medium")
             ax.label_outer()
     return figure
 
 
-def mirrored(neurons: Neurons) -> tuple[Any, Array]:
-    """Return the hyperplanes with their mirror images, and how much each counts."""
+def mirrored(neurons: Neurons) -> tuple[Hyperplanes, Array]:
+    """Return the hyperplanes with their mirror images, and the weight of each."""
     planes = neurons.hyperplanes
-    images = type(planes)(-planes.normals, -planes.offsets)
+    images = Hyperplanes(-planes.normals, -planes.offsets)
     return planes + images, np.tile(np.abs(neurons.coef), 2)
 
 
 def portraits(case: Case, data: Jet, networks: Mapping[str, Neurons], errors: Mapping[str, float]) -> Figure:
-    """Draw fits beside one another: in one dimension curves with inflection points, in two lines above surfaces."""
+    """Draw fits side by side: curves with inflection points in one dimension, lines above surfaces in two."""
     draw: Callable[..., Figure] = _curves if case.dimension == 1 else _surfaces
     titles = {
-        law: f"{plots.style_of(law).label}, $N = {len(neurons)}$, error {errors[law]:.3f}"
-        for law, neurons in networks.items()
+        method: f"{plots.style_of(method).label}, $N = {len(neurons)}$, error {errors[method]:.3f}"
+        for method, neurons in networks.items()
     }
     return draw(case, data, networks, titles)
 
 
 def _curves(case: Case, data: Jet, networks: Mapping[str, Neurons], titles: Mapping[str, str]) -> Figure:
     figure = Figure(figsize=(12, 3.6), layout="constrained")
-    for ax, (law, neurons) in zip(figure.subplots(1, len(networks), sharey=True), networks.items(), strict=True):
+    for ax, (method, neurons) in zip(figure.subplots(1, len(networks), sharey=True), networks.items(), strict=True):
         ax.plot(data.X[:, 0], data.y, ".", color="0.75", markersize=2, rasterized=True, label="data")
         plots.hyperplanes(
             neurons.hyperplanes, domain=case.function.domain, function=network_of(neurons, case).value, ax=ax
         )
-        ax.set_title(titles[law], fontsize="medium")
+        ax.set_title(titles[method], fontsize="medium")
         ax.locator_params(axis="x", nbins=5)
         ax.label_outer()
+    crosses = ax.collections[-1]
+    crosses.set_label("inflection points")
     handles = [
         Line2D([], [], color="0.75", marker=".", linestyle="none", label="data"),
         Line2D([], [], color="black", label="network"),
-        Line2D([], [], color=COLOR, marker="x", linestyle="none", label="inflection points"),
+        crosses,
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
     return figure
@@ -139,14 +150,14 @@ def _surfaces(case: Case, data: Jet, networks: Mapping[str, Neurons], titles: Ma
     box = case.function.domain
     x, y = np.linspace(box.lower, box.upper, 51).T
     grid = np.stack(np.meshgrid(x, y), axis=-1)
-    for column, (law, neurons) in enumerate(networks.items(), 1):
+    for column, (method, neurons) in enumerate(networks.items(), 1):
         network = network_of(neurons, case)
         top: Axes = figure.add_subplot(2, 3, column)
         plots.hyperplanes(
             neurons.hyperplanes, domain=box, function=case.function.value, weights=np.sqrt(np.abs(neurons.coef)), ax=top
         )
         top.collections[0].set_rasterized(True)  # contours of a wave are long paths
-        top.set_title(titles[law], fontsize="medium")
+        top.set_title(titles[method], fontsize="medium")
         bottom: Any = figure.add_subplot(2, 3, 3 + column, projection="3d", computed_zorder=False)
         values = network.value(grid.reshape(-1, 2)).reshape(grid.shape[:2])
         bottom.plot_surface(

@@ -1,4 +1,4 @@
-"""The paper's figures: which experiments each needs, and how it is drawn."""
+"""The paper's figures: the experiments that each needs, and how it is drawn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reproduction import drawing, plan
 from reproduction.cases import CASES
 from reproduction.evidence import Evidence
 from reproduction.plan import Part, Scope
-from reproduction.results import Neurons, Result, table_of
+from reproduction.results import Neurons, Result, Table
 from reproduction.store import Unit
 
 Results = Mapping[Unit, Result]
@@ -48,7 +48,7 @@ class PaperFigure(ABC):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The cases whose errors are compared with the authors'; none by default."""
+        """The cases whose errors are compared with those of the authors; none by default."""
         return ()
 
     def units(self, scope: Scope) -> tuple[Unit, ...]:
@@ -56,38 +56,38 @@ class PaperFigure(ABC):
         return tuple(unit for part in self.parts(scope) for unit in part.units)
 
     def evidence(self, results: Results, scope: Scope) -> Evidence:
-        """Return all errors, and of each case and law the last network of the first trial that kept any."""
+        """Return all errors, and for each case and method the last network of the first trial that kept any."""
         units = self.units(scope)
         networks: dict[tuple[str, str], Neurons] = {}
         for unit in units:
             if results[unit].networks:
-                networks.setdefault((unit.experiment.case.key, unit.law), results[unit].networks[-1])
-        return Evidence(table_of(results[unit] for unit in units), networks)
+                networks.setdefault((unit.experiment.case.key, unit.method), results[unit].networks[-1])
+        return Evidence(Table.of(results[unit] for unit in units), networks)
 
 
 @dataclass(frozen=True)
 class Portraits(PaperFigure):
-    """Fits of three kinds beside one another: uniform, nonuniform (local) and trained."""
+    """Fits of three kinds side by side: uniform, nonuniform (local) and trained."""
 
     key: str
     n_sampled: int
     n_trained: int
 
     def parts(self, scope: Scope) -> tuple[Part, ...]:
-        """Return one network of each law, and the path up to the trained one."""
+        """Return one network per density, and the path up to the trained network."""
         return plan.portrayed(self.key, self.n_sampled), plan.portrayed_training(self.key, self.n_trained)
 
     def draw(self, evidence: Evidence) -> Figure:
         """Draw the networks over the data of the first trial."""
-        laws = (*plan.PORTRAYED, *plan.SPARSE)
-        networks = {law: evidence.network(self.key, law) for law in laws}
-        errors = {law: float(evidence.curve(self.key, law)[1][-1]) for law in laws}
+        methods = (*plan.PORTRAYED, *plan.SPARSE)
+        networks = {method: evidence.network(self.key, method) for method in methods}
+        errors = {method: float(evidence.curve(self.key, method)[1][-1]) for method in methods}
         return drawing.portraits(CASES[self.key], CASES[self.key].trial_data(0)[0], networks, errors)
 
     def note(self, scope: Scope) -> str:
         """Return how the networks were chosen."""
         return (
-            "One realisation, the first trial; nonuniform is the local law with the authors' jitter. The trained "
+            "One realisation, the first trial; nonuniform is the local density with the authors' jitter. The trained "
             f"network is the last of the path with at most {self.n_trained} neurons."
         )
 
@@ -110,11 +110,11 @@ class Convergence(PaperFigure):
         return tuple(make(key, scope) for key in self.cases for make in makers)
 
     def draw(self, evidence: Evidence) -> Figure:
-        """Draw all laws with their spread."""
+        """Draw all methods with their spread over trials."""
         return drawing.convergence(evidence.table, self.cases)
 
     def note(self, scope: Scope) -> str:
-        """Return how curves come about."""
+        """Return how the curves are computed."""
         case = CASES[self.cases[0]]
         n, m = scope.n_trials(case), scope.n_trials(case, trained=True)
         high = case.dimension > 2
@@ -122,31 +122,33 @@ class Convergence(PaperFigure):
         limit = f", of at most {plan.PATHS[self.cases[0]][2]} neurons{shorter}" if high else ""
         trials = f"{n} trial{'s' * (n > 1)}" + (f" ({m} of trained networks{limit})" if high or m != n else "")
         return (
-            f"{trials}, with new data in each, which all laws share; networks grow from stage to stage. Lines are "
+            f"{trials}, each with new data, which all methods share; networks grow from stage to stage. Lines are "
             f"exp(mean log error), bands one standard deviation of log error. {self.remark}"
         ).strip()
 
 
 @dataclass(frozen=True)
 class Densities(PaperFigure):
-    """Where hyperplanes are, over angles and offsets: a row for each case."""
+    """Densities of hyperplanes over angles and offsets: a row for each case."""
 
     cases: tuple[str, ...]
 
     def parts(self, scope: Scope) -> tuple[Part, ...]:
-        """Return trained networks and draws of all cases."""
+        """Return trained networks and samples of all cases."""
         return tuple(part for key in self.cases for part in (plan.trained(key, scope), plan.pictured(key)))
 
     def draw(self, evidence: Evidence) -> Figure:
         """Draw trained weights, the exact representation and local sampling."""
-        laws = (*plan.SPARSE, *plan.PICTURED)
-        return drawing.densities({key: {law: evidence.network(key, law) for law in laws} for key in self.cases})
+        methods = (*plan.SPARSE, *plan.PICTURED)
+        return drawing.densities(
+            {key: {method: evidence.network(key, method) for method in methods} for key in self.cases}
+        )
 
     def note(self, scope: Scope) -> str:
         """Return what is drawn."""
         return (
-            f"{plan.N_DRAWS} draws of each law (the authors have 30000), the last trained network of the first trial; "
-            "a hyperplane and its mirror image both count. The kernel is 0.1 wide in radians and in radii."
+            f"{plan.N_DRAWS} samples of each density (the authors have 30000), the last trained network of the first "
+            "trial; a hyperplane and its mirror image both count. The kernel has bandwidth 0.1 in radians and in radii."
         )
 
 
@@ -184,9 +186,9 @@ FIGURES: dict[str, PaperFigure] = {
             "fig4",
             "Convergence for the Gaussian bump",
             "Relative errors against numbers of neurons; left: sigmoid (s = 1), right: softplus (s = 2).",
-            "Uniform sampling, nonuniform sampling and training differ significantly; the nonuniform laws do not.",
+            "Uniform sampling, nonuniform sampling and training differ significantly; the nonuniform densities do not.",
             ("gaussian_bump", "gaussian_bump_s2"),
-            "The errors have a floor, the noise. There are no figures of the authors' code for training at s = 2.",
+            "The noise bounds the errors from below. There are no results of the authors' code for training at s = 2.",
         ),
         Convergence(
             "fig5",
@@ -194,7 +196,7 @@ FIGURES: dict[str, PaperFigure] = {
             "Relative errors against numbers of neurons; left: planar wave, right: checkmark.",
             "Active subspaces do as well as gradients on the wave, no better than uniform sampling on the checkmark.",
             ("planar_wave", "checkmark_2d"),
-            "The errors have a floor, the noise.",
+            "The noise bounds the errors from below.",
         ),
         Densities(
             "fig6",
@@ -216,7 +218,7 @@ FIGURES: dict[str, PaperFigure] = {
             "Relative errors against numbers of neurons; left: nonsmooth corner, right: sum of two planar functions.",
             "Local sampling stagnates on the corner; only training exploits that the separable function is one.",
             ("corner", "separable"),
-            "The errors have a floor, the noise.",
+            "The noise bounds the errors from below.",
         ),
         Densities(
             "fig9",

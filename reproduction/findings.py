@@ -1,4 +1,4 @@
-"""What a reproduction finds out: decided claims of the paper, and errors beside those of the authors' code."""
+"""The findings of a reproduction: decided claims of the paper, and errors compared with the authors' code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Finding:
     where : str
         Where it says so.
     holds : bool or None
-        None where the run lacks the numbers that would decide.
+        None if the run lacks the numbers to decide.
     numbers : str
         The numbers that decided.
     """
@@ -30,11 +30,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our error beside that of the authors' code, for one law and one number of neurons.
+    """Our error and that of the authors' code, for one method and one number of neurons.
 
     Attributes
     ----------
-    case, law : str
+    case, method : str
     neurons : int
     ours, theirs : float
         ``exp(mean log error)`` over the trials.
@@ -42,11 +42,11 @@ class Comparison:
         Standard deviation of ``log error``; NaN for a single trial.
     our_trials, their_trials : int
     reason : str
-        Why the two differ by more than their spread; empty where they do not.
+        Why the two differ by more than their spread; empty if they do not.
     """
 
     case: str
-    law: str
+    method: str
     neurons: int
     ours: float
     our_spread: float
@@ -76,11 +76,11 @@ class Section:
     says : str
         What the paper says about it.
     picture : Path
-        The SVG file; a PNG file and a PDF file of the same stem lie beside it.
+        The SVG file; PNG and PDF files of the same stem are in the same folder.
     findings : tuple of Finding
     comparisons : tuple of Comparison
     seconds : float
-        How long its computations took, summed over the processes that ran at once.
+        Time of its computations, summed over processes.
     note : str
         What differs from the paper's setting; may be empty.
     """

@@ -1,4 +1,4 @@
-"""Which experiments a figure needs, in the full setting and in the quick one."""
+"""Which experiments a figure needs, in the full and in the quick setting."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from reproduction.cases import CASES, Case
 from reproduction.fits import Draws, Experiment, Sampling, Training
 from reproduction.store import Unit
 
-LAWS_1D = ("uniform", "local", "nonlocal", "representation", "local_residual", "nonlocal_residual")
-LAWS_2D = ("uniform", "active_subspace", "local", "nonlocal", "representation", "local_residual")
-LAWS_ND = ("uniform", "active_subspace", "local", "nonlocal", "local_residual", "nonlocal_residual")
+METHODS_1D = ("uniform", "local", "nonlocal", "representation", "local_residual", "nonlocal_residual")
+METHODS_2D = ("uniform", "active_subspace", "local", "nonlocal", "representation", "local_residual")
+METHODS_ND = ("uniform", "active_subspace", "local", "nonlocal", "local_residual", "nonlocal_residual")
 SPARSE = ("sparse",)
 PORTRAYED = ("uniform", "local")
 PICTURED = ("representation", "local")
 N_DRAWS = 10_000
 
-# The first alpha of sparse training (the authors'), the number of steps by 4 down from it, and the largest network.
-# In 1d and 2d the paths are the authors'; from three dimensions on they end with 200 neurons, or where a step would
-# take minutes.
+# The first alpha of sparse training (the authors'), the number of steps (each divides alpha by 4), and the largest
+# network. In 1d and 2d the paths are the authors'. From three dimensions on they end with 200 neurons, or before steps
+# that take minutes.
 PATHS: dict[str, tuple[float, int, int]] = {
     "gaussian_bump": (0.1, 5, 300),
     "gaussian_bump_s2": (0.01, 5, 300),
@@ -37,14 +37,14 @@ PATHS: dict[str, tuple[float, int, int]] = {
 
 @dataclass(frozen=True)
 class Scope:
-    """How much is run: all of the paper's, or a quick look.
+    """How much is run.
 
     Parameters
     ----------
     quick : bool
-        Two trials, and in three and more dimensions one trained path, without its last, dearest step.
+        Two trials; from three dimensions on, one trained path without its last and longest step.
     trials : int, optional
-        Of every law; by default 10 in one and two dimensions and 4 above, as in the paper.
+        Trials of every method; by default 10 in one and two dimensions and 4 above, as in the paper.
     """
 
     quick: bool = False
@@ -59,23 +59,23 @@ class Scope:
 
 @dataclass(frozen=True)
 class Part:
-    """An experiment with the laws and the number of trials that a figure needs of it."""
+    """An experiment with the methods and the number of trials that a figure needs."""
 
     experiment: Experiment
-    laws: tuple[str, ...]
+    methods: tuple[str, ...]
     n_trials: int = 1
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """All laws and trials."""
-        return tuple(Unit(self.experiment, law, trial) for law in self.laws for trial in range(self.n_trials))
+        """All methods and trials."""
+        return tuple(Unit(self.experiment, method, trial) for method in self.methods for trial in range(self.n_trials))
 
 
 def sampled(key: str, scope: Scope) -> Part:
-    """Return the sampled laws of a case, with growing numbers of neurons."""
+    """Return the sampling methods of a case, with growing numbers of neurons."""
     case = CASES[key]
-    laws = {1: LAWS_1D, 2: LAWS_2D}.get(case.dimension, LAWS_ND)
-    return Part(Sampling(case, case.stages), laws, scope.n_trials(case))
+    methods = {1: METHODS_1D, 2: METHODS_2D}.get(case.dimension, METHODS_ND)
+    return Part(Sampling(case, case.stages), methods, scope.n_trials(case))
 
 
 def trained(key: str, scope: Scope) -> Part:
@@ -87,23 +87,23 @@ def trained(key: str, scope: Scope) -> Part:
 
 
 def portrayed(key: str, n_neurons: int) -> Part:
-    """Return one network of a given size for each of two laws."""
+    """Return one network of a given size for each of two densities."""
     return Part(Sampling(CASES[key], (n_neurons,), keep=True), PORTRAYED)
 
 
 def portrayed_training(key: str, n_neurons: int) -> Part:
-    """Return the path of trained networks up to a given size, two steps longer so that it comes there."""
+    """Return the path of trained networks up to a given size, with two more steps to reach it."""
     return Part(_training(key, PATHS[key][1] + 2, n_neurons), SPARSE)
 
 
 def pictured(key: str) -> Part:
-    """Return many draws of two laws."""
+    """Return many samples of two densities."""
     return Part(Draws(CASES[key], N_DRAWS), PICTURED)
 
 
 def _training(key: str, steps: int, max_neurons: int) -> Training:
     case, first = CASES[key], PATHS[key][0]
-    alphas = tuple(case.dimension * first * 4.0**-n for n in range(steps))
+    alphas = tuple(case.dimension * first / 4**n for n in range(steps))  # hashed: division by 4 is exact
     gamma = 10.0 if case.dimension == 1 else 5.0
-    theta = 0.5 if case.dimension == 2 else 0.25  # as the authors' programs have it
+    theta = 0.5 if case.dimension == 2 else 0.25  # as in the authors' programs
     return Training(case, alphas, gamma, theta, max_neurons)

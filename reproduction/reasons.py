@@ -1,4 +1,4 @@
-"""Why our errors differ from those of the authors' code, as far as it is known."""
+"""Known reasons for differences between our errors and those of the authors' code."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Reason:
-    """Why errors of some cases and laws differ from the authors'.
+    """A reason why errors of some cases and methods differ from the authors'.
 
     Parameters
     ----------
     text : str
-    cases, laws : tuple of str
+    cases, methods : tuple of str
         Empty for all.
     largest : float
-        The largest number of neurons for which it accounts.
+        The largest number of neurons that it applies to.
     higher, lower : bool
-        Whether it accounts for errors above theirs, and below.
+        Whether it explains errors above and below theirs.
     """
 
     text: str
     cases: tuple[str, ...] = ()
-    laws: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
     largest: float = np.inf
     higher: bool = True
     lower: bool = True
 
-    def accounts_for(self, case: str, law: str, neurons: float, gap: float) -> bool:
-        """Return whether this is why ``gap``, the logarithm of ours over theirs, is there."""
-        named = (not self.cases or case in self.cases) and (not self.laws or law in self.laws)
+    def accounts_for(self, case: str, method: str, neurons: float, gap: float) -> bool:
+        """Return whether this explains ``gap``, the logarithm of ours over theirs."""
+        named = (not self.cases or case in self.cases) and (not self.methods or method in self.methods)
         return named and neurons <= self.largest and (self.higher if gap > 0 else self.lower)
 
 
@@ -39,7 +39,8 @@ RESIDUALS = ("local_residual", "nonlocal_residual")
 PEAKS = ("corner_peak_3d", "corner_peak_4d")
 ONE_SET = "few sampled points near the peak decide, and all trials of theirs share one set of points"
 
-# The first that fits is given. Errors "with their conventions" were computed with theirs in place of ours, on new data.
+# The first that applies is reported. Errors "with their conventions" were computed on new data, with their conventions
+# in place of ours.
 REASONS: tuple[Reason, ...] = (
     Reason(
         "the gradient on the creases: central differences give theirs the mean of both sides, (1/2, 1/2) on the "
@@ -58,7 +59,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(f"{ONE_SET}; theirs has no constant", PEAKS, ("uniform", "active_subspace"), largest=24, higher=False),
     Reason(
-        "theirs has no constant for this law, ours always has one, which counts while neurons are few",
+        "theirs has no constant for this method, ours always has one, which counts while neurons are few",
         (),
         ("uniform", "active_subspace"),
         largest=24,

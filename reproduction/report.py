@@ -1,14 +1,8 @@
-"""The report of a reproduction: one HTML file that opens from disk and asks the network for nothing.
-
-It needs Jinja: ``pip install "nurf[cli]"``. Pictures, style and script are written into the page, so that the file can
-be moved or sent by itself.
-"""
+"""The report of a reproduction: one HTML file with its pictures, style and script, which needs no network."""
 
 from __future__ import annotations
 
 import math
-import os
-import re
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Sequence
@@ -16,52 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from reproduction.findings import Comparison, Finding, Section
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-try:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-except ModuleNotFoundError as error:
-    raise ImportError('reproduction.report needs jinja2: pip install "nurf[cli]"') from error
+from reproduction.findings import Finding, Section
 
 TEMPLATES = Path(__file__).parent / "templates"
-MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
-LONG_TABLE = 16  # rows; longer tables start folded
+LONG_TABLE = 16  # rows; longer tables are folded at first
 DASH = "–"
-
-
-def write(path: Path, sections: Sequence[Section], *, setting: str, seconds: float) -> None:
-    """Write the report to ``path``, all of it or nothing.
-
-    Parameters
-    ----------
-    path : Path
-        The HTML file; its directory is made where it is missing, and a file that is there is replaced.
-    sections : sequence of Section
-        In the order of the page. Their names are the anchors of the page (``report.html#fig5``) and must differ.
-    setting : str
-        How the experiments were run, in a few words.
-    seconds : float
-        How long the whole run took.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where the picture of a section is missing.
-    """
-    html = _render(sections, setting, seconds)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")  # the same directory: os.replace is atomic only there
-    try:
-        part.write_text(html, encoding="utf-8")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a claim came out, or the claims of a figure: a word for readers, a key for style and icon."""
+    """The outcome of a claim or of all claims of a figure: a word for readers, a key for style and icon."""
 
     key: str
     word: str
@@ -74,7 +35,7 @@ VERDICTS = {True: HOLDS, False: FAILS, None: OPEN}
 
 @dataclass(frozen=True)
 class Tally:
-    """How many claims came out which way."""
+    """Numbers of claims by outcome."""
 
     holds: int
     fails: int
@@ -109,16 +70,20 @@ class Figure:
     """A section with what the page derives from it."""
 
     section: Section
-    picture: str
 
     @property
     def label(self) -> str:
-        """``"fig5"`` as a reader says it: "Figure 5"."""
-        return re.sub(r"^fig(?:ure)?[\s_-]*(?=\d)", "Figure ", self.section.name)
+        """Such as "Figure 5"."""
+        return self.section.name.replace("fig", "Figure ")
+
+    @property
+    def picture(self) -> str:
+        """The SVG file as a data URI; in an ``img``, equal ids of several SVG files do not clash."""
+        return f"data:image/svg+xml;base64,{b64encode(self.section.picture.read_bytes()).decode('ascii')}"
 
     @property
     def tally(self) -> Tally:
-        """How its claims came out."""
+        """The outcomes of its claims."""
         return Tally.of(self.section.findings)
 
     @property
@@ -127,27 +92,34 @@ class Figure:
         return list(dict.fromkeys(comparison.case for comparison in self.section.comparisons))
 
     @property
-    def laws(self) -> list[str]:
-        """The laws of its comparisons, in their order."""
-        return list(dict.fromkeys(comparison.law for comparison in self.section.comparisons))
+    def methods(self) -> list[str]:
+        """The methods of its comparisons, in their order."""
+        return list(dict.fromkeys(comparison.method for comparison in self.section.comparisons))
 
     @property
     def median_ratio(self) -> float:
-        """Median of ours over theirs; NaN where there is none."""
-        ratios = [r for r in map(ratio, self.section.comparisons) if math.isfinite(r)]
-        return median(ratios) if ratios else math.nan
+        """Median of ours over theirs."""
+        return median(comparison.ratio for comparison in self.section.comparisons)
 
     @property
     def differing(self) -> int:
-        """How many comparisons differ by more than their spread."""
+        """Number of comparisons that differ by more than their spread."""
         return sum(bool(comparison.reason) for comparison in self.section.comparisons)
 
 
-def _render(sections: Sequence[Section], setting: str, seconds: float) -> str:
-    repeated = [name for name, count in Counter(section.name for section in sections).items() if count > 1]
-    if repeated:
-        raise ValueError(f"sections must have different names, got more than one {', '.join(repeated)}")
-    figures = [Figure(section, _embedded(section)) for section in sections]
+def render(sections: Sequence[Section], *, setting: str, seconds: float) -> str:
+    """Return the report as HTML.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+        In the order of the page. Their names are its anchors (``report.html#fig5``).
+    setting : str
+        How the experiments were run, in a few words.
+    seconds : float
+        Time of the whole run.
+    """
+    figures = [Figure(section) for section in sections]
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -155,7 +127,7 @@ def _render(sections: Sequence[Section], setting: str, seconds: float) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (verdict, number, coordinate, ratio, ratio_text, factor, bar, duration, plural)
+    filters = (verdict, number, coordinate, ratio_text, factor, bar, duration, plural)
     environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template("report.html.j2").render(
         figures=figures,
@@ -167,69 +139,48 @@ def _render(sections: Sequence[Section], setting: str, seconds: float) -> str:
         setting=setting,
         seconds=seconds,
         computing=sum(section.seconds for section in sections),
-        # ours, not data: escaping would break them
+        # not escaped: style and script are ours, not data
         css=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
         js=Markup((TEMPLATES / "report.js").read_text(encoding="utf-8")),
     )
 
 
-def _embedded(section: Section) -> str:
-    """The picture as a data URI: inside an ``img`` the ids of several SVG files cannot meet."""
-    media_type = MEDIA_TYPES.get(section.picture.suffix.lower())
-    if media_type is None:
-        raise ValueError(
-            f"the picture of {section.name} must be one of {', '.join(MEDIA_TYPES)}, got {section.picture}"
-        )
-    try:
-        content = section.picture.read_bytes()
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"the picture of {section.name} is missing: {section.picture}") from error
-    return f"data:{media_type};base64,{b64encode(content).decode('ascii')}"
-
-
-# what the template calls
+# filters of the template
 
 
 def verdict(finding: Finding) -> Verdict:
-    """How a claim came out."""
+    """Return the outcome of a claim."""
     return VERDICTS[finding.holds]
 
 
-def ratio(comparison: Comparison) -> float:
-    """Ours over theirs; NaN where theirs is zero."""
-    return comparison.ratio if comparison.theirs else math.nan
-
-
 def number(x: float) -> str:
-    """An error in three digits, all of one width so that columns align."""
-    return f"{x:.2e}" if math.isfinite(x) else DASH if math.isnan(x) else "∞"
+    """Return an error with three digits, always of the same width so that columns align."""
+    return f"{x:.2e}"
 
 
 def coordinate(x: float) -> str:
-    """A number as the script reads it, for sorting."""
-    return repr(float(x)) if math.isfinite(x) else "NaN" if math.isnan(x) else "Infinity"
+    """Return a number in a form that the script can sort by."""
+    return repr(float(x))
 
 
 def ratio_text(x: float) -> str:
-    """A ratio with two decimals, or as a power of ten where that would hide it."""
+    """Return a ratio with two decimals, or with an exponent if it is very small or large."""
     return f"{x:.2f}" if 0.01 <= x < 1000 else number(x)
 
 
 def factor(spread: float) -> str:
-    """The factor that one standard deviation of the log error amounts to; a dash where there is none."""
+    """Return one standard deviation of the log error as a factor; a dash if it is unknown."""
     return DASH if math.isnan(spread) else f"×÷ {ratio_text(math.exp(spread))}"
 
 
 def bar(x: float) -> str:
-    """Where a bar for the ratio ``x`` lies, as CSS: its logarithm, from a quarter to 4, with 1 in the middle."""
-    if not 0 < x < math.inf:
-        return "width: 0"
+    """Return the place of the bar of a ratio, as CSS: on a logarithmic scale from 1/4 to 4, with 1 in the middle."""
     end = 50 + 50 * max(-1.0, min(1.0, math.log(x, 4)))
     return f"left: {min(50.0, end):.1f}%; width: {abs(end - 50):.1f}%"
 
 
 def duration(seconds: float) -> str:
-    """A time in the units of a clock, such as "1 h 05 min"."""
+    """Return a time in words, such as "1 h 05 min"."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 59.5:
@@ -242,5 +193,5 @@ def duration(seconds: float) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """A count with its noun."""
+    """Return a count with its noun."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -14,49 +14,49 @@ from reproduction.claims import CLAIMS
 from reproduction.comparison import compare
 from reproduction.evidence import Evidence
 from reproduction.figures import FIGURES, PaperFigure, Results
+from reproduction.files import write_text
 from reproduction.findings import Section
 from reproduction.plan import Scope
 from reproduction.runner import Say, run_units
 from reproduction.store import Store
 
+OUT = Path("build", "reproduction")
+
 
 def reproduce(
     figures: Iterable[str] | None = None,
     *,
-    out: str | Path = "reproduction",
+    out: str | Path = OUT,
     quick: bool = False,
     trials: int | None = None,
     jobs: int = 1,
     say: Say = print,
-    progress: bool | None = None,
 ) -> list[Section]:
     """Reproduce figures of the paper: compute, draw, decide its claims, compare with the authors' code, and report.
 
     Everything is written under ``out``: ``report.html``, the pictures ``figures/fig5.svg`` (and .pdf, .png), the errors
-    ``tables/fig5.csv``, and all single results under ``results``, so that a run that was ended goes on where it
-    stopped, and a figure that is asked for again is drawn from what is there.
+    ``tables/fig5.csv``, and all single results under ``results``, so that an interrupted run continues where it stopped
+    and a figure that was computed before is only drawn.
 
     Parameters
     ----------
     figures : iterable of str, optional
         Such as ``["fig4", "fig11"]``; by default all.
-    out : path, default "reproduction"
-        A folder, made where there is none.
+    out : path, default "build/reproduction"
+        A folder; created if it does not exist.
     quick : bool, default False
-        Two trials instead of the paper's ten (four from three dimensions on), and shorter paths of training there.
+        Run two trials instead of the paper's ten (four from three dimensions on), and shorter training paths.
     trials : int, optional
         Another number of trials.
     jobs : int, default 1
-        Processes.
+        Number of processes.
     say : callable
         Takes the messages.
-    progress : bool, optional
-        Whether a bar is shown; by default where the error stream is a terminal.
 
     Returns
     -------
     list of Section
-        What the report shows.
+        The sections of the report.
     """
     chosen = _chosen(figures)
     if trials is not None and trials < 1:
@@ -67,16 +67,17 @@ def reproduce(
     scope = Scope(quick, trials)
     start = time.perf_counter()
     units = [unit for figure in chosen for unit in figure.units(scope)]
-    results = run_units(units, Store(out / "results"), jobs=jobs, say=say, progress=progress)
+    results = run_units(units, Store(out / "results"), jobs=jobs, say=say)
     sections = [_section(figure, results, scope, out) for figure in chosen]
-    report.write(out / "report.html", sections, setting=_sentence(scope, jobs), seconds=time.perf_counter() - start)
+    html = report.render(sections, setting=_setting(scope, jobs), seconds=time.perf_counter() - start)
+    write_text(out / "report.html", html)
     say(f"wrote {out / 'report.html'}")
     return sections
 
 
 def _section(figure: PaperFigure, results: Results, scope: Scope, out: Path) -> Section:
     evidence = figure.evidence(results, scope)
-    evidence.table.write(out / "tables" / f"{figure.name}.csv")
+    write_text(out / "tables" / f"{figure.name}.csv", evidence.table.to_csv())
     return Section(
         name=figure.name,
         title=figure.title,
@@ -91,15 +92,15 @@ def _section(figure: PaperFigure, results: Results, scope: Scope, out: Path) -> 
 
 
 def _chosen(figures: Iterable[str] | None) -> list[PaperFigure]:
-    names = list(dict.fromkeys(FIGURES if figures is None else figures)) or list(FIGURES)
-    unknown = [name for name in names if name not in FIGURES]
+    names = set(figures or ()) or set(FIGURES)
+    unknown = sorted(names - set(FIGURES))
     if unknown:
         raise ValueError(f"no figure is called {', '.join(map(repr, unknown))}: expected {', '.join(FIGURES)}")
-    return [FIGURES[name] for name in FIGURES if name in names]
+    return [figure for name, figure in FIGURES.items() if name in names]
 
 
 def _writable(out: Path) -> Path:
-    """Return the folder, made where there is none, once something could be written there."""
+    """Return the folder, created if necessary, after a test that a file can be written there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
@@ -109,7 +110,7 @@ def _writable(out: Path) -> Path:
     return out
 
 
-def _sentence(scope: Scope, jobs: int) -> str:
+def _setting(scope: Scope, jobs: int) -> str:
     kind = "quick" if scope.quick else "full"
     usual = "2" if scope.quick else "10 in one and two dimensions and 4 above"
     trials = usual if scope.trials is None else str(scope.trials)

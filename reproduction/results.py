@@ -1,19 +1,19 @@
-"""What an experiment leaves behind: rows of a table, and networks for the pictures."""
+"""The results of experiments: rows of a table, and networks to draw."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, astuple, dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nurf._types import Array
 from nurf.networks import Hyperplanes
-from reproduction.files import write_text
+from reproduction.arrays import Array
+
+DIGITS = 6  # significant digits of floats in tables
 
 
 @dataclass(frozen=True)
@@ -24,22 +24,23 @@ class Row:
     ----------
     case : str
     order : int
-    law : str
+    method : str
+        The density that neurons are sampled from, one of its residual versions, or ``"sparse"`` training.
     trial : int
     neurons : int
     error : float
-        Relative to the values, on training and validation rows together.
+        Error relative to the values, on training and validation rows together.
     alpha : float
-        The chosen regularisation; of sparse training the step of the path.
+        The chosen regularisation; for sparse training, that of the step.
     seconds : float
-        Time that this fit took.
+        Time of this fit.
     seed : int
-        Of the neurons (the data have their own, which all laws of a trial share).
+        Seed of the neurons. The data of a trial have a seed of their own, which all methods share.
     """
 
     case: str
     order: int
-    law: str
+    method: str
     trial: int
     neurons: int
     error: float
@@ -49,27 +50,27 @@ class Row:
 
     @property
     def key(self) -> str:
-        """The name of the case, with the order where that is not one."""
+        """The name of the case, followed by the order if that is not one."""
         return self.case if self.order == 1 else f"{self.case}_s{self.order}"
 
 
 @dataclass(frozen=True, eq=False)
 class Neurons:
-    """The weights of a network: ``normals`` (N, d), ``offsets`` (N,) and ``weights`` (N + t,); none for bare draws."""
+    """A network: ``normals`` (N, d), ``offsets`` (N,), ``coefficients`` (N + t,), which are empty for mere samples."""
 
     normals: Array
     offsets: Array
-    weights: Array
+    coefficients: Array
 
     @property
     def hyperplanes(self) -> Hyperplanes:
-        """The inner weights."""
+        """The hyperplanes."""
         return Hyperplanes(self.normals, self.offsets)
 
     @property
     def coef(self) -> Array:
-        """The outer weights without the tail, of shape (N,); ones for bare draws."""
-        return self.weights[: len(self.offsets)] if len(self.weights) else np.ones(len(self.offsets))
+        """The outer weights without the tail, of shape (N,); ones for mere samples."""
+        return self.coefficients[: len(self)] if len(self.coefficients) else np.ones(len(self))
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -77,7 +78,7 @@ class Neurons:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The rows of one law and one trial, the networks that are kept, and the seconds that all of it took."""
+    """The rows of one method and one trial, the networks that are kept, and the seconds of the whole computation."""
 
     rows: tuple[Row, ...]
     networks: tuple[Neurons, ...]
@@ -90,65 +91,54 @@ class Result:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:
-        """Make the result from what ``to_json`` returned."""
+        """Return the result that ``to_json`` was called on."""
         networks = (Neurons(**{k: np.array(v, float) for k, v in network.items()}) for network in data["networks"])
         return cls(tuple(Row(**row) for row in data["rows"]), tuple(networks), data["seconds"])
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of several cases, laws and trials."""
+    """Rows of several cases, methods and trials."""
 
     rows: tuple[Row, ...]
 
-    def trials(self, key: str, law: str) -> list[list[Row]]:
-        """Return the rows of a case and law, a list for each trial, in the order of the stages."""
+    @classmethod
+    def of(cls, results: Iterable[Result]) -> Table:
+        """Return the rows of all results."""
+        return cls(tuple(row for result in results for row in result.rows))
+
+    def trials(self, key: str, method: str) -> list[list[Row]]:
+        """Return the rows of a case and method: one list per trial, in the order of the stages."""
         found: dict[int, list[Row]] = {}
         for row in self.rows:
-            if (row.key, row.law) == (key, law):
+            if (row.key, row.method) == (key, method):
                 found.setdefault(row.trial, []).append(row)
         return [found[trial] for trial in sorted(found)]
 
-    def laws(self, key: str) -> list[str]:
-        """Return the laws of a case, as they come."""
-        return list(dict.fromkeys(row.law for row in self.rows if row.key == key))
+    def methods(self, key: str) -> list[str]:
+        """Return the methods of a case, in the order of the rows."""
+        return list(dict.fromkeys(row.method for row in self.rows if row.key == key))
 
-    def curve(self, key: str, law: str) -> tuple[Array, Array]:
+    def curve(self, key: str, method: str) -> tuple[Array, Array]:
         """Return the numbers of neurons (m,) and the errors (trials, m), stage by stage.
 
-        Numbers of neurons that differ between trials, as they do after training, are averaged in the logarithm; stages
-        without a neuron in any of the trials are left out, as are those that some trial does not have.
+        Trained networks of different trials differ in size: their geometric mean is returned. Stages that some trial
+        lacks, and stages in which some network has no neuron, are left out.
         """
-        trials = self.trials(key, law)
+        trials = self.trials(key, method)
         if not trials:
-            raise KeyError(f"no errors of {law!r} for {key!r}")
+            raise KeyError(f"no errors of {method!r} for {key!r}")
         length = min(map(len, trials))
         neurons = np.array([[row.neurons for row in rows[:length]] for rows in trials], float)
         errors = np.array([[row.error for row in rows[:length]] for rows in trials])
         kept = np.all(neurons > 0, axis=0)
         return np.exp(np.log(neurons[:, kept]).mean(axis=0)), errors[:, kept]
 
-    def to_csv(self, digits: int = 6) -> str:
-        """Return the table as text, with errors and seconds rounded to ``digits`` significant digits."""
+    def to_csv(self) -> str:
+        """Return the table as text, with floats rounded to ``DIGITS`` significant digits."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow([f.name for f in fields(Row)])
         for row in self.rows:
-            writer.writerow([f"{value:.{digits}g}" if isinstance(value, float) else value for value in astuple(row)])
+            writer.writerow([f"{value:.{DIGITS}g}" if isinstance(value, float) else value for value in astuple(row)])
         return out.getvalue()
-
-    def write(self, path: Path) -> None:
-        """Write the table."""
-        write_text(path, self.to_csv())
-
-
-def table_of(results: Iterable[Result]) -> Table:
-    """Return the rows of all results, one after the other."""
-    return Table(tuple(row for result in results for row in result.rows))
-
-
-def read_table(text: str) -> Table:
-    """Return the table that ``to_csv`` wrote."""
-    kinds = {f.name: {"str": str, "int": int, "float": float}[str(f.type)] for f in fields(Row)}
-    rows: Sequence[dict[str, str]] = list(csv.DictReader(io.StringIO(text)))
-    return Table(tuple(Row(**{name: kind(row[name]) for name, kind in kinds.items()}) for row in rows))

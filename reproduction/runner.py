@@ -1,4 +1,4 @@
-"""Units of work, run side by side; what is done is kept at once."""
+"""Units of work, run in parallel and stored as soon as they are finished."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from joblib import Parallel, delayed, parallel_config
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
 from reproduction.results import Result
@@ -15,22 +17,19 @@ from reproduction.store import CorruptError, Store, Unit
 Say = Callable[[str], None]
 
 
-def run_units(
-    units: Sequence[Unit], store: Store, *, jobs: int = 1, say: Say = print, progress: bool | None = None
-) -> dict[Unit, Result]:
-    """Return the results of all units: those that the store has, and the others computed, the longest first.
+def run_units(units: Sequence[Unit], store: Store, *, jobs: int = 1, say: Say = print) -> dict[Unit, Result]:
+    """Return the results of all units: stored ones, and the others computed, the longest first.
 
     Parameters
     ----------
     units : sequence of Unit
     store : Store
-        Where results are kept as soon as they are there: a run that was ended goes on where it stopped.
+        Keeps each result as soon as it is finished, so that an interrupted run continues where it stopped.
     jobs : int, default 1
-        Processes. Each computes with one thread, so that results depend neither on their number nor on the order.
+        Number of processes. Each computes with one thread, so that results depend neither on their number nor on the
+        order.
     say : callable
-        Takes the messages.
-    progress : bool, optional
-        Whether a bar is shown; by default where the error stream is a terminal.
+        Takes the messages. If the error stream is a terminal, a progress bar is shown there.
     """
     results: dict[Unit, Result] = {}
     for unit in dict.fromkeys(units):
@@ -43,9 +42,9 @@ def run_units(
             results[unit] = found
     missing = sorted((unit for unit in dict.fromkeys(units) if unit not in results), key=lambda unit: -unit.effort)
     if results:
-        say(f"{len(results)} of {len(results) + len(missing)} results are there already")
+        say(f"{len(results)} of {len(results) + len(missing)} results are stored already")
     if missing:
-        with _bar(missing, jobs, say, progress) as advance:
+        with _progress(missing, jobs, say) as advance:
             for unit, result in _computed(missing, store, jobs):
                 results[unit] = result
                 advance(unit)
@@ -65,37 +64,33 @@ def _computed(units: Sequence[Unit], store: Store, jobs: int) -> Iterator[tuple[
 
 
 def _work(unit: Unit, store: Store) -> tuple[Unit, Result]:
-    """Compute and keep; this is what a process is given, so that nothing is lost where the first one ends."""
+    """Compute and store a unit; the worker stores it, so that nothing is lost if the main process ends."""
     result = unit.run()
     store.save(unit, result)
     return unit, result
 
 
 @contextmanager
-def _bar(units: Sequence[Unit], jobs: int, say: Say, progress: bool | None) -> Iterator[Callable[[Unit], None]]:
-    """Yield a function to call after each unit: it moves a bar, or says at every quarter how far the run is."""
-    total, done = sum(unit.effort for unit in units), 0.0
-    if sys.stderr.isatty() if progress is None else progress:
-        from rich.console import Console  # only who wants a bar needs it
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
+def _progress(units: Sequence[Unit], jobs: int, say: Say) -> Iterator[Callable[[Unit], None]]:
+    """Yield a function to call after each unit: it moves a bar, or reports every quarter of the run."""
+    total = sum(unit.effort for unit in units)
+    if sys.stderr.isatty():
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left:"))
-        bar = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
-        with bar:
-            task = bar.add_task(f"{len(units)} fits", total=total)
-            yield lambda unit: bar.update(
-                task, advance=unit.effort, description=f"{unit.experiment.case.key}, {unit.law}"
+        with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as display:
+            task = display.add_task(f"{len(units)} fits", total=total)
+            yield lambda unit: display.update(
+                task, advance=unit.effort, description=f"{unit.experiment.case.key}, {unit.method}"
             )
         return
     say(f"{len(units)} to compute in {jobs} process{'es' if jobs > 1 else ''}")
-    said = 0
+    done, quarters = 0.0, 0
 
     def advance(unit: Unit) -> None:
-        nonlocal done, said
+        nonlocal done, quarters
         done += unit.effort
-        if int(4 * done / total + 1e-9) > said:
-            said = int(4 * done / total + 1e-9)
-            if said < 4:
-                say(f"about {25 * said}% done")
+        now = int(4 * done / total + 1e-9)
+        if quarters < now < 4:
+            say(f"about {25 * now}% done")
+        quarters = now
 
     yield advance

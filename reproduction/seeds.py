@@ -1,4 +1,4 @@
-"""Names and seeds that are functions of their content, in every process and every order."""
+"""Keys and seeds that depend on nothing but their content."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 
 
 def digest(*parts: Any) -> str:
-    """Return the SHA-256 of canonical JSON: the same in every process, and another for any other content."""
+    """Return the SHA-256 of the parts as canonical JSON; floats are written with all their digits."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def seed(*parts: Any) -> int:
-    """Return a seed that depends on ``parts`` and nothing else."""
+    """Return a seed that depends on ``parts`` only."""
     return int(digest(*parts)[:15], 16)
 
 
 def generator(value: int) -> np.random.Generator:
-    """Return the random numbers of a seed."""
+    """Return the random number generator of a seed."""
     return np.random.default_rng(np.random.SeedSequence(value))

@@ -1,4 +1,4 @@
-"""Results on disk: a unit of work that is done is never done again, and never taken for another."""
+"""Results on disk: a finished unit of work is never repeated, and never confused with another."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from reproduction.results import Result
 
 @dataclass(frozen=True)
 class Unit:
-    """The unit of work: one experiment, one law, one trial."""
+    """The unit of work: one experiment, one method, one trial."""
 
     experiment: Experiment
-    law: str
+    method: str
     trial: int
 
     @property
     def effort(self) -> float:
-        """About how many seconds it takes."""
-        return self.experiment.effort(self.law)
+        """Estimated seconds."""
+        return self.experiment.effort(self.method)
 
     def run(self) -> Result:
-        """Compute it."""
-        return self.experiment.run(self.law, self.trial)
+        """Return its result."""
+        return self.experiment.run(self.method, self.trial)
 
 
 class CorruptError(ValueError):
-    """A file of results that is not what was written."""
+    """A file of results differs from what was written."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of results, one file for each unit, under the digest of its configuration."""
+    """A folder of results with one file per unit; the key is the digest of the configuration."""
 
     folder: Path
 
     def path(self, unit: Unit) -> Path:
-        """Return where the result of a unit is kept."""
+        """Return the file of a unit."""
         experiment = unit.experiment
         name = f"{experiment.case.key}-{type(experiment).__name__.lower()}-{experiment.digest[:16]}"
-        return self.folder / name / f"{unit.law}-{unit.trial}.json"
+        return self.folder / name / f"{unit.method}-{unit.trial}.json"
 
     def save(self, unit: Unit, result: Result) -> None:
-        """Write a result, and beside it the configuration for whoever looks."""
+        """Write a result, and its configuration in readable form beside it."""
         content = result.to_json()
         record = {**_identity(unit), "sha256": _checksum(content), "result": content}
         write_text(self.path(unit), json.dumps(record))
@@ -57,7 +57,7 @@ class Store:
             write_text(configuration, json.dumps(asdict(unit.experiment), indent=1))
 
     def load(self, unit: Unit) -> Result | None:
-        """Return the result of a unit, None where there is none; a damaged file raises ``CorruptError``."""
+        """Return the result of a unit, or None if there is none; raise ``CorruptError`` if its file is damaged."""
         try:
             text = self.path(unit).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -75,7 +75,7 @@ class Store:
 
 
 def _identity(unit: Unit) -> dict[str, Any]:
-    return {"configuration": unit.experiment.digest, "law": unit.law, "trial": unit.trial}
+    return {"configuration": unit.experiment.digest, "method": unit.method, "trial": unit.trial}
 
 
 def _checksum(content: Any) -> str:

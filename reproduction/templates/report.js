@@ -49,7 +49,7 @@ const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   for (const section of sections) observer.observe(section);
 }
 
-// The checklist: all claims, or those that came out one way.
+// The checklist: all claims, or those with one outcome.
 {
   const buttons = all(".choices button");
   const claims = all(".claims .claim");
@@ -63,7 +63,7 @@ const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   }
 }
 
-// Tables: sorted by a click on a header, filtered by case and law.
+// Tables: sorted by a click on a header, filtered by case and method.
 {
   const collator = new Intl.Collator("en", { numeric: true });
   const sortBy = (table, header) => {
@@ -75,9 +75,9 @@ const all = (selector, root = document) => [...root.querySelectorAll(selector)];
       const cell = row.cells[column];
       return numeric ? Number(cell.dataset.value) : cell.textContent;
     };
-    const unknown = (value) => (numeric ? Number.isNaN(value) : value === "");
+    const empty = (value) => value === "";
     const compare = (a, b) => {
-      if (unknown(a) || unknown(b)) return unknown(a) - unknown(b); // last, up and down
+      if (empty(a) || empty(b)) return empty(a) - empty(b); // last, up and down
       return sign * (numeric ? a - b || 0 : collator.compare(a, b));
     };
     const keyed = [...table.tBodies[0].rows].map((row) => [read(row), row]);

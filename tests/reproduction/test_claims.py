@@ -1,0 +1,183 @@
+"""Claims hold on the paper's numbers and fail on contrary ones; the docs agree with the tables."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from tiny import TABLES, committed, rows
+
+from nurf.networks import Hyperplanes
+from reproduction import plan
+from reproduction.cases import CASES
+from reproduction.claims import CLAIMS, WAVE
+from reproduction.comparison import compare
+from reproduction.evidence import Evidence, MissingError
+from reproduction.figures import FIGURES
+from reproduction.results import Neurons, Table
+
+
+def evidence(sampled, *, trained, seconds, networks):
+    """Return made-up evidence; the error of a method and of the trained network is a function of N."""
+    found = []
+    for key, methods in sampled.items():
+        counts = np.array(CASES[key].stages)
+        for method, error in methods.items():
+            found += rows(key, method, error(counts), counts, seconds=1.0)
+        few = np.array([2, 5, 11])
+        found += rows(key, "sparse", trained(few), few, seconds=seconds)
+    return Evidence(Table(tuple(found)), networks)
+
+
+def planes(angles):
+    normals = np.column_stack([np.cos(angles), np.sin(angles)])
+    return Neurons(normals, np.full(len(angles), 0.1), np.ones(len(angles)))
+
+
+SPREAD = np.linspace(0, np.pi, 40, endpoint=False)
+WAVE_ANGLE = np.arctan2(*WAVE[0][::-1])
+STEEP = np.arctan2(7.0, 10.0)
+
+
+def checkmark_planes():
+    """Hyperplanes through the steepest points, orthogonal to the gradient."""
+    function = CASES["checkmark_2d"].function
+    X = function.grid(41)
+    g = function.gradient(X)
+    top = np.argsort(-np.linalg.norm(g, axis=1))[:40]
+    found = Hyperplanes.through(X[top], g[top])
+    return Neurons(found.normals, found.offsets, np.ones(40))
+
+
+def on_a_line(points):
+    return Neurons(np.ones((len(points), 1)), -np.asarray(points), np.ones(len(points)))
+
+
+@cache
+def paper():
+    """Numbers as the paper has them."""
+    curves = {key: {} for key in CASES}
+    for key, case in CASES.items():
+        methods = {1: plan.METHODS_1D, 2: plan.METHODS_2D}.get(case.dimension, plan.METHODS_ND)
+        curves[key] = {method: lambda n: 1.8 * n**-1.0 for method in methods} | {"uniform": lambda n: 2.0 * n**-0.5}
+    for key in ("gaussian_bump", "gaussian_bump_s2"):
+        curves[key] = {method: lambda n: np.maximum(0.0475, 1.37 * n**-1.0) for method in plan.METHODS_1D}
+        curves[key]["uniform"] = lambda n: 1.37 * n**-0.7
+    curves["planar_wave"]["representation"] = lambda n: 2.0 * n**-0.6
+    curves["checkmark_2d"]["active_subspace"] = lambda n: 2.0 * n**-0.5
+    for key in ("checkmark_3d", "checkmark_4d"):
+        curves[key]["active_subspace"] = lambda n: 2.0 * n**-0.5
+        curves[key]["local"] = lambda n: np.maximum(1.8 * n**-1.0, 0.3 * n**-0.6)
+    curves["corner"] |= {method: lambda n: 2.0 * n**-0.5 for method in ("active_subspace", "nonlocal")}
+    curves["corner"] |= {method: lambda n: 1.8 * n**-0.5 for method in ("representation", "local_residual")}
+    curves["corner"]["local"] = lambda n: 0.5 * n**-0.05
+    curves["separable"] = {method: lambda n: 2.0 * n**-0.5 for method in plan.METHODS_2D} | {
+        "representation": lambda n: 1.8 * n**-0.5
+    }
+    for key in ("corner_peak_3d", "corner_peak_4d", "robot_arm_6d"):
+        curves[key]["active_subspace"] = lambda n: 1.0 * n**-0.7
+        curves[key] |= {method: lambda n: 0.9 * n**-0.8 for method in ("local", "nonlocal", "local_residual")}
+    curves["borehole_8d"]["active_subspace"] = lambda n: np.where(n < 300, 2.0 * n**-0.5, 1.0 * n**-0.5)
+    networks = {
+        ("gaussian_bump", "uniform"): on_a_line(np.linspace(-1, 1, 30)),
+        ("gaussian_bump", "local"): on_a_line(np.linspace(-0.25, 0.25, 30)),
+        ("gaussian_bump", "sparse"): on_a_line(np.linspace(-0.25, 0.25, 11)),
+        ("planar_wave", "local"): planes([WAVE_ANGLE] * 9),
+        ("planar_wave", "sparse"): planes([WAVE_ANGLE + np.pi] * 9),
+        ("planar_wave", "representation"): planes(SPREAD),
+        ("checkmark_2d", "uniform"): planes(SPREAD),
+        ("checkmark_2d", "local"): checkmark_planes(),
+        ("checkmark_2d", "sparse"): checkmark_planes(),
+        ("separable", "sparse"): planes([0, np.pi / 2, np.pi]),
+        ("separable", "local"): planes([STEEP, np.pi - STEEP] * 5),
+        ("separable", "representation"): planes([*[0.02, np.pi / 2] * 4, *SPREAD]),
+    }
+    return evidence(curves, trained=lambda n: np.maximum(0.0475, 0.95 * n**-1.2), seconds=1000.0, networks=networks)
+
+
+@cache
+def contrary():
+    """Numbers that speak against every claim."""
+    order = ["uniform", "active_subspace", "local", "nonlocal", "local_residual", "nonlocal_residual", "representation"]
+    curves = {}
+    for key, case in CASES.items():
+        methods = {1: plan.METHODS_1D, 2: plan.METHODS_2D}.get(case.dimension, plan.METHODS_ND)
+        factors = {method: 0.2 * 2.0 ** order.index(method) for method in methods}
+        curves[key] = {method: lambda n, f=factor: f * n**-0.5 for method, factor in factors.items()}
+    curves["planar_wave"] |= {"representation": lambda n: 0.1 * n**-0.5}
+    curves["corner"]["local"] = lambda n: 0.1 * n**-0.5
+    for key in ("corner_peak_3d", "corner_peak_4d", "robot_arm_6d", "borehole_8d"):
+        curves[key] |= {"active_subspace": lambda n: 0.15 * n**-0.5}
+    curves["robot_arm_6d"]["active_subspace"] = lambda n: 0.2 * n**-0.5
+    networks = {
+        ("gaussian_bump", "uniform"): on_a_line(np.linspace(-0.2, 0.2, 30)),
+        ("gaussian_bump", "local"): on_a_line(np.linspace(-1, 1, 30)),
+        ("gaussian_bump", "sparse"): on_a_line(np.linspace(-1, 1, 11)),
+        ("planar_wave", "local"): planes(SPREAD),
+        ("planar_wave", "sparse"): planes(SPREAD),
+        ("planar_wave", "representation"): planes([WAVE_ANGLE] * 9),
+        ("checkmark_2d", "uniform"): checkmark_planes(),
+        ("checkmark_2d", "local"): planes(SPREAD),
+        ("checkmark_2d", "sparse"): planes(SPREAD),
+        ("separable", "sparse"): planes(SPREAD),
+        ("separable", "local"): planes([0.0, np.pi / 2]),
+        ("separable", "representation"): planes([np.pi / 4] * 3),
+    }
+    return evidence(curves, trained=lambda n: 3.0 * n**0.0, seconds=0.1, networks=networks)
+
+
+EVERY_CLAIM = [(name, i) for name, claims in CLAIMS.items() for i in range(len(claims))]
+
+
+def test_every_figure_has_claims():
+    assert set(CLAIMS) == set(FIGURES)
+    assert all(CLAIMS.values())
+
+
+@pytest.mark.parametrize(("name", "i"), EVERY_CLAIM)
+def test_claims_hold_on_the_papers_numbers_fail_on_contrary_ones_and_need_some(name, i):
+    claim = CLAIMS[name][i]
+    assert claim.finding(paper()).holds is True, claim.finding(paper())
+    assert claim.finding(contrary()).holds is False, claim.finding(contrary())
+    missing = claim.finding(Evidence(Table(())))
+    assert missing.holds is None
+    assert missing.numbers.startswith("not decided: ")
+
+
+def test_evidence_interpolates_in_logarithms():
+    e = Evidence(
+        Table(
+            tuple(rows("corner", "uniform", [1.0, 0.1], [10, 1000]) + rows("corner", "local", [0.5, 0.2], [10, 1000]))
+        )
+    )
+    assert e.error("corner", "uniform", 100) == pytest.approx(np.sqrt(0.1))
+    assert e.ratio("corner", "local", "uniform") == pytest.approx(1.0)
+    assert e.ratio("corner", "local", "uniform", 500) == pytest.approx(2.0)
+    assert e.slope("corner", "uniform", 10) == pytest.approx(-0.5)
+    assert e.reach("corner", "uniform", np.sqrt(0.1)) == pytest.approx(100)
+    assert e.reach("corner", "uniform", 0.01) == np.inf
+    with pytest.raises(MissingError):
+        e.error("corner", "uniform", 2000)
+    with pytest.raises(MissingError):
+        e.ratio("corner", "local", "uniform", 2000)
+
+
+def test_a_trained_curve_averages_sizes_and_leaves_out_empty_networks():
+    trials = rows("corner", "sparse", [1.0, 0.4], [0, 2]) + rows("corner", "sparse", [1.0, 0.1], [1, 8], trial=1)
+    neurons, errors = Table(tuple(trials)).curve("corner", "sparse")
+    np.testing.assert_allclose(neurons, [4.0])
+    np.testing.assert_allclose(errors, [[0.4], [0.1]])
+
+
+@pytest.mark.skipif(not TABLES.exists(), reason="the tables are in the repository only")
+@pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.keys])
+def test_the_docs_say_what_the_committed_tables_say(name):
+    docs = (TABLES.parent / "reproduction.md").read_text(encoding="utf-8")
+    table = Table(tuple(committed(name)))
+    for claim in CLAIMS[name]:
+        holds = "yes" if claim.finding(Evidence(table)).holds else "**no**"
+        assert f"| {claim.text} ({claim.where}) | {holds} |" in docs
+    assert FIGURES[name].note(plan.Scope()) in docs
+    for difference in compare(table, FIGURES[name].keys):
+        row = f"| {difference.case} | {difference.method} | {difference.neurons} |"
+        assert (row in docs) == bool(difference.reason)
+        assert difference.reason in docs

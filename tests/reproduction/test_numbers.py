@@ -1,0 +1,82 @@
+"""The errors, against textbook formulas and against the tables of the full run."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from tiny import FLAT, TABLES, TINY, TRAINING, committed
+
+from nurf.densities import Uniform
+from reproduction.figures import FIGURES
+from reproduction.fits import Sampling
+from reproduction.plan import Scope
+from reproduction.seeds import generator, seed
+
+
+@pytest.mark.parametrize("case", [TINY, dataclasses.replace(TINY, order=2), dataclasses.replace(FLAT, noise=0.1)])
+def test_errors_agree_with_textbook_ridge_regression(case):
+    """Normal equations without a penalty on the constant, the authors' 16 values d alpha / N, and their rule."""
+    experiment = Sampling(case, (6, 12))
+    rows = experiment.run("uniform", 3).rows
+    train, held = case.trial_data(3)
+    rng = generator(seed(experiment.digest, "uniform", 3))
+    d = case.dimension
+    planes = Uniform().prepare(train).sample(12, rng)
+    for row, n in zip(rows, (6, 12), strict=True):
+
+        def features(X, n=n):
+            t = (X @ planes.normals[:n].T + planes.offsets[:n]) / case.width
+            neurons = 1 / (1 + np.exp(-t)) if case.order == 1 else case.width * np.log1p(np.exp(t))
+            return np.column_stack([neurons, np.ones(len(X)), *(X.T if case.order == 2 else ())])
+
+        A, B = features(train.X), features(held.X)
+        errors = []
+        for alpha in np.logspace(1, -4, 16):
+            penalty = np.zeros(A.shape[1])
+            penalty[:n] = d * alpha / n
+            c = np.linalg.solve(A.T @ A / len(A) + np.diag(penalty), A.T @ train.y / len(A))
+            squares = np.sum((A @ c - train.y) ** 2) + np.sum((B @ c - held.y) ** 2)
+            errors.append(np.sqrt(squares / (np.sum(train.y**2) + np.sum(held.y**2))))
+        chosen = np.flatnonzero(np.array(errors) <= 1.05 * min(errors))[0]
+        assert row.neurons == n
+        assert row.error == pytest.approx(errors[chosen], rel=1e-6)
+
+
+def test_trained_errors_are_those_of_the_kept_networks():
+    result = TRAINING.run("sparse", 0)
+    train, held = TINY.trial_data(0)
+    assert [len(network) for network in result.networks] == [row.neurons for row in result.rows]
+    for row, network in zip(result.rows, result.networks, strict=True):
+        squares = 0.0
+        for jet in (train, held):
+            t = (jet.X @ network.normals.T + network.offsets) / TINY.width
+            values = (1 / (1 + np.exp(-t))) @ network.coef + network.coefficients[-1]
+            squares += np.sum((values - jet.y) ** 2)
+        assert row.error == pytest.approx(np.sqrt(squares / (np.sum(train.y**2) + np.sum(held.y**2))), rel=1e-6)
+
+
+@pytest.mark.skipif(not TABLES.exists(), reason="the tables are in the repository only")
+@pytest.mark.parametrize(
+    ("figure", "key", "method", "trial"),
+    [
+        ("fig1", "gaussian_bump", "uniform", 0),
+        ("fig2", "planar_wave", "local", 0),
+        ("fig4", "gaussian_bump", "representation", 9),
+        ("fig4", "gaussian_bump_s2", "nonlocal", 0),
+        ("fig4", "gaussian_bump_s2", "nonlocal_residual", 5),
+        ("fig5", "planar_wave", "active_subspace", 1),
+        ("fig5", "checkmark_2d", "local_residual", 0),
+        ("fig8", "separable", "nonlocal", 3),
+    ],
+)
+def test_errors_agree_with_the_committed_tables(figure, key, method, trial):
+    (unit,) = (
+        unit
+        for unit in FIGURES[figure].units(Scope())
+        if (unit.experiment.case.key, unit.method, unit.trial) == (key, method, trial)
+    )
+    expected = [row for row in committed(figure) if (row.key, row.method, row.trial) == (key, method, trial)]
+    found = unit.run().rows
+    assert [row.neurons for row in found] == [row.neurons for row in expected]
+    # The tables were rounded to six digits, then to four: by at most 5e-4 + 5e-6. Machines differ by far less.
+    np.testing.assert_allclose([row.error for row in found], [row.error for row in expected], rtol=5.1e-4)
