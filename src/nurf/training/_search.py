@@ -337,7 +337,7 @@ class SampledArm:
             yield SampledArm(self.contest, self.setting, before=self)
 
     def branches(self, many: bool) -> Iterator[SampledArm]:
-        """Yield the arms that go on from this one: with the same setting, or another source or widths.
+        """Yield the arms that go on from this one: with the same setting, another source, or narrower neurons.
 
         If narrower neurons helped at the last size, they may help again.
         """
@@ -347,9 +347,6 @@ class SampledArm:
             for source in space.sources:
                 if source != self.setting.source:
                     yield SampledArm(self.contest, replace(self.setting, source=source), before=self)
-        for ratio in space.width_ratios if many else ():
-            if ratio != self.setting.width_ratio:
-                yield SampledArm(self.contest, replace(self.setting, width_ratio=ratio), before=self)
         if many or self._narrowed:
             position = space.activations.index(self.setting.activation)
             for activation in space.activations[position + 1 : position + 2]:
