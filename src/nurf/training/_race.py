@@ -87,7 +87,8 @@ class Rung:
     factor : float
         ... those whose error is within this factor of the smallest.
     rival : float
-        Another lane takes part in further rounds and sizes if its best error is within this factor of the smallest.
+        Another lane takes part in further rounds and sizes if its best error is within this factor of the smallest,
+        times the handicap of that.
     """
 
     branch: bool = False
@@ -173,12 +174,12 @@ def _grow(arms: Iterable[A], size: int, pool: dict[Hashable, A], trials: list[Tr
 
 
 def _lanes(arms: Iterable[A], rival: float) -> list[list[A]]:
-    """Return the arms of each lane whose best error is within a factor of the smallest, best first."""
+    """Return the arms of each lane that is not too far behind, best first."""
     lanes: dict[str, list[A]] = {}
     for arm in sorted(arms, key=score):
         lanes.setdefault(arm.lane, []).append(arm)
-    smallest = min(score(lane[0]) for lane in lanes.values())
-    return [lane for lane in lanes.values() if score(lane[0]) <= rival * smallest]
+    leader = min((lane[0] for lane in lanes.values()), key=score)
+    return [lane for lane in lanes.values() if score(lane[0]) <= rival * leader.handicap * score(leader)]
 
 
 def _survivors(arms: Iterable[A], rung: Rung) -> list[A]:
