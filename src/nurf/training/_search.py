@@ -12,21 +12,22 @@ import numpy as np
 
 from nurf.activations import Activation
 from nurf.densities import Density
-from nurf.solvers import VALUES_ONLY, Loss
+from nurf.solvers import VALUES_ONLY, LeaveOneOut, Loss
 from nurf.solvers._rows import rows_per_sample
 from nurf.solvers.ridge import HeldOut, largest_near_best
 from nurf.solvers.ridge._precise import precise_cost
+from nurf.solvers.ridge._selection import representative_samples
 from nurf.training._fit import Fit, Stage
 from nurf.training._metrics import Isotropic, Metric
 from nurf.training._outer import ALL_ALPHAS
 from nurf.training._race import Rung, finite, race, score
 from nurf.training._settings import FromData, FromNetwork, Setting, Source
-from nurf.training._stages import State, Task, grow, require_derivatives, spaced, stage_counts
+from nurf.training._stages import State, Task, grow, require_derivatives, stage_counts
 
 Item = TypeVar("Item")
 
 FIRST = Rung(breadths=(2, 1), keep=2, factor=2.0, rival=3.0)
-MIDDLE = Rung(branch=True, refits=1, keep=1, rival=1.3)
+MIDDLE = Rung(branch=True, refits=1, keep=2, factor=1.1, rival=1.3)
 LAST = Rung()
 
 
@@ -236,7 +237,7 @@ class Lane:
         first = size == self.sizes[0] < self.sizes[-1]
         precise = not first and self._precise_cost(self.sizes[-1]) <= search.max_precise_operations
         operations = self.task.max_precise_operations if precise else 0.0
-        task = replace(self.task, rule=rule and rule.coarse(), max_precise_operations=operations)
+        task = replace(self.task, max_precise_operations=operations)
         if self.refits:
             total = float(np.sum(jet.weights(0), where=jet.has_value))
             order = self.rng(0, 10**6).permutation(len(jet))
@@ -249,8 +250,9 @@ class Lane:
                     yield Split(replace(task, jet=jet[~held], rule=HeldOut(jet[held])), share)
         else:
             limit = search.max_rows // 4 if len(jet) > search.max_rows else len(jet)
-            rows = spaced(np.arange(len(jet)), min(limit, max(search.rows_per_neuron * size, search.few_samples)))
-            yield Split(replace(task, jet=jet[rows]))
+            n = min(limit, max(search.rows_per_neuron * size, search.few_samples))
+            rows, multiples = representative_samples(jet, jet.weights(0), n)
+            yield Split(replace(task, jet=jet[rows], rule=(rule or LeaveOneOut()).coarse(multiples)))
 
 
 @dataclass(frozen=True, eq=False)
