@@ -26,7 +26,6 @@ from nurf.networks import Features, Hyperplanes, ShallowNetwork
 from nurf.networks._hyperplanes import normalised
 from nurf.plots._sparse import certificate, sparse_path, trained_hyperplanes
 from nurf.solvers import VALUES_ONLY, Loss
-from nurf.solvers.ridge import factor
 from nurf.solvers.sparse import Search, SparseOptions, solve_sparse
 from nurf.solvers.sparse._certificate import ascend, distances, find_peaks
 from nurf.solvers.sparse._charts import Bounds, Chart
@@ -433,11 +432,10 @@ class TestPolish:
         jet = WAVE.jet(WAVE.sample(60, np.random.default_rng(0)))
         features = fit_random(jet, Nonlocal(), Sigmoid(0.1), 15, np.random.default_rng(0)).network.features
         fit = fit_outer(features, jet, alphas=[1e-4], loss=loss)
-        penalty = 1e-4 * factor(features, jet, loss).feature_energy * 15 / 2
 
         def value(network):
             columns = ShallowNetwork(network.features, network.coefficients[:, None])
-            return Misfit(jet, loss).residual(columns).loss + penalty * np.sum(network.coef**2)
+            return Misfit(jet, loss).residual(columns).loss + fit.ridge_alpha * 15 / 2 * np.sum(network.coef**2)
 
         rng = np.random.default_rng(0)
         for _ in range(5):

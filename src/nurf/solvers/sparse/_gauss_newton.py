@@ -21,61 +21,59 @@ from nurf.solvers.sparse._charts import Chart
 from nurf.solvers.sparse._misfit import Misfit, Rows
 
 
-def gauss_newton_gram(misfit: Misfit, chart: Chart, inner: bool = True) -> Array:
+def gauss_newton_gram(misfit: Misfit, chart: Chart) -> Array:
     """Return ``J^T W J`` for unit outer weights, columns: neurons, tail, then each coordinate of all neurons.
 
-    Outer weights multiply it afterwards (``expand_gram``), whatever the number of outputs. Without ``inner`` there are
-    no coordinates of inner weights: it is the Gram matrix of the features.
+    Outer weights multiply it afterwards (``expand_gram``), whatever the number of outputs.
     """
-    size = chart.features.n_columns + inner * chart.features.n_neurons * chart.n_coordinates
+    size = chart.features.n_columns + chart.features.n_neurons * chart.n_coordinates
     gram = np.zeros((size, size))
     for rows in misfit.rows if size else ():
         if rows.order == 0:  # each function is a column
-            _add_products(gram, rows, chart, inner)
+            _add_products(gram, rows, chart)
             continue
-        terms = Terms.of(chart, rows.order, inner)
+        terms = Terms.of(chart, rows.order)
         if rows.frames is not None:
-            _add_products(gram, rows, chart, inner, terms)
+            _add_products(gram, rows, chart, terms)
         else:
             products = np.zeros((terms.n_functions, terms.n_functions))
-            _add_products(products, rows, chart, inner)
+            _add_products(products, rows, chart)
             gram += terms.fold(products, rows.columns)
     return gram
 
 
-def _add_products(result: Array, rows: Rows, chart: Chart, inner: bool, terms: Terms | None = None) -> None:
+def _add_products(result: Array, rows: Rows, chart: Chart, terms: Terms | None = None) -> None:
     """Add the weighted sums of products of the functions to ``result``; with ``terms`` those of directional rows."""
     roots = np.sqrt(rows.weights)[:, None]
     for block in row_blocks(len(rows.X), len(result) if terms is None else len(terms.functions)):
-        functions = jacobian_functions(chart, rows.X[block], rows.order, inner) * roots[block]
+        functions = jacobian_functions(chart, rows.X[block], rows.order) * roots[block]
         if terms is not None and rows.frames is not None:
             functions = terms.columns(functions, rows.frames[block])
         result += functions.T @ functions
 
 
-def jacobian_functions(chart: Chart, X: Array, order: int, inner: bool = True) -> Array:
+def jacobian_functions(chart: Chart, X: Array, order: int) -> Array:
     """Return the functions that the Jacobian of rows of one order is made of at the points, of shape (m, P).
 
-    They are ``sigma^(q)``, the components of the derivatives of the monomials (none beyond the degree of the tail),
-    and with ``inner`` ``sigma^(q+1) (x.Q_i)``, ``sigma^(q+1)`` and ``(s - 1 - q) sigma^(q) - u sigma^(q+1)``, of all
-    neurons each. For values (q = 0) they are the columns of the Jacobian themselves.
+    They are ``sigma^(q)`` of all neurons, the components of the derivatives of the monomials (none beyond the degree of
+    the tail), and of all neurons ``sigma^(q+1) (x.Q_i)``, ``sigma^(q+1)``, and with widths
+    ``(s - 1 - q) sigma^(q) - u sigma^(q+1)``. For values (q = 0) they are the columns of the Jacobian themselves.
     """
     features, m = chart.features, len(X)
     N, d = features.hyperplanes.normals.shape
     tail = tail_components(features, X, order).reshape(m, -1) if order <= features.degree else np.empty((m, 0))
     outer = N + tail.shape[1]
-    result = np.empty((m, outer + inner * N * chart.n_coordinates))
+    result = np.empty((m, outer + N * chart.n_coordinates))
     features.neurons(X, order, out=result[:, :N])
     result[:, N:outer] = tail
-    if inner:
-        coordinates = result[:, outer:].reshape(m, chart.n_coordinates, N)
-        slopes = features.neurons(X, order + 1)
-        along = (X @ chart.tangents.transpose(1, 2, 0).reshape(d, -1)).reshape(m, d - 1, N)
-        np.multiply(along, slopes[:, None, :], out=coordinates[:, : d - 1])
-        coordinates[:, d - 1] = slopes
-        if chart.widths:
-            u = features.hyperplanes.signed_distance(X)
-            coordinates[:, d] = (features.activation.order - 1 - order) * result[:, :N] - u * slopes
+    coordinates = result[:, outer:].reshape(m, chart.n_coordinates, N)
+    slopes = features.neurons(X, order + 1)
+    along = (X @ chart.tangents.transpose(1, 2, 0).reshape(d, -1)).reshape(m, d - 1, N)
+    np.multiply(along, slopes[:, None, :], out=coordinates[:, : d - 1])
+    coordinates[:, d - 1] = slopes
+    if chart.widths:
+        u = features.hyperplanes.signed_distance(X)
+        coordinates[:, d] = (features.activation.order - 1 - order) * result[:, :N] - u * slopes
     return result
 
 
@@ -101,25 +99,25 @@ class Terms:
     size: int
 
     @classmethod
-    def of(cls, chart: Chart, order: int, inner: bool) -> Terms:
-        """Return the terms of rows of one order: one for each function, and those from derivatives of ``a^q``."""
+    def of(cls, chart: Chart, order: int) -> Terms:
+        """Return the terms of derivatives of one order: one for each function, and those that turn ``a`` in ``a^q``."""
         features, a = chart.features, chart.features.hyperplanes.normals
         N, d = a.shape
-        t, q = len(features.tail), chart.n_coordinates if inner else 0
+        t, q = len(features.tail), chart.n_coordinates
         power = powers(a, order)
         C = power.shape[1]
+        turned = np.einsum("ncd,ndt->tnc", power_slopes(a, order), chart.tangents).reshape(-1, C)
         monomials = np.tile(np.arange(t), C if order <= features.degree else 0)
-        tensors = [power, np.repeat(np.eye(C), t, axis=0)[: len(monomials)], np.tile(power, (q, 1))]
-        owners = [np.arange(N), N + monomials, N + t + np.arange(N * q)]
+        units = np.repeat(np.eye(C), t, axis=0)[: len(monomials)]
         n_functions = N + len(monomials) + N * q
-        functions = [np.arange(n_functions)]
-        if inner and order:
-            turned = np.einsum("ncd,ndt->tnc", power_slopes(a, order), chart.tangents)
-            tensors.append(turned.reshape(-1, C))
-            owners.append(N + t + np.arange(N * (d - 1)))
-            functions.append(np.tile(np.arange(N), d - 1))
         return cls(
-            np.concatenate(functions), np.concatenate(tensors), np.concatenate(owners), n_functions, N + t + N * q
+            functions=np.concatenate([np.arange(n_functions), np.tile(np.arange(N), d - 1)]),
+            tensors=np.concatenate([power, units, np.tile(power, (q, 1)), turned]),
+            owners=np.concatenate(
+                [np.arange(N), N + monomials, N + t + np.arange(N * q), N + t + np.arange(len(turned))]
+            ),
+            n_functions=n_functions,
+            size=N + t + N * q,
         )
 
     def fold(self, products: Array, components: Index) -> Array:

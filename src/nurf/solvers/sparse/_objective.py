@@ -10,6 +10,7 @@ import numpy as np
 from nurf._types import Array, Mask
 from nurf.networks import ShallowNetwork
 from nurf.solvers._rows import VALUES_ONLY
+from nurf.solvers.ridge import NormalEquations
 from nurf.solvers.sparse._charts import Bounds, Chart
 from nurf.solvers.sparse._descent import OuterPoint, add_penalty, damping_scale, same_side
 from nurf.solvers.sparse._gauss_newton import expand_gram, gauss_newton_gram
@@ -48,12 +49,11 @@ class Objective:
 
     def outer(self, network: ShallowNetwork) -> OuterPoint:
         """Return the point of descent of the outer weights alone."""
-        features = network.features
-        gram = gauss_newton_gram(self.misfit, Chart(features, self.bounds), inner=False)
-        data = self.misfit.residual(ShallowNetwork(features, np.zeros_like(network.coefficients)))
-        moments = np.concatenate([data.moments(features).values, data.tail_moments(features)])
-        kept = np.arange(features.n_neurons, dtype=np.int64)
-        return OuterPoint(gram, moments, data.loss, network.coefficients, kept, self.penalty, self.alpha)
+        equations = NormalEquations.from_data(network.features, self.misfit.jet, self.misfit.loss)
+        gram, moments = equations.gram / equations.total_weight, equations.moments / equations.total_weight
+        energy = float(equations.energy.sum()) / (2 * equations.total_weight)
+        kept = np.arange(equations.n_neurons, dtype=np.int64)
+        return OuterPoint(gram, moments, energy, network.coefficients, kept, self.penalty, self.alpha)
 
 
 @dataclass(frozen=True, eq=False)
