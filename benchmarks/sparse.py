@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python benchmarks/sparse.py [--cases checkmark_2d ...] [--trials 3]
 
 The data, the widths, the penalty and the path are theirs: alpha_0 4^-n, gamma 10 (1d) or 5. Their loss is divided by
-d K where ours is by K, so that their alpha is d times as large in our convention. What differs: our constant is not
+d K, ours by K, so that their alpha is d times as large in our convention. What differs: our constant is not
 penalised and no neuron; their weights are normalised by sqrt(|a|^2 + kappa b^2); their 2d script has theta = 1/2. The
 last columns are the best error of a path of ours (two more factors of 4, in steps of 2) with at most as many neurons as
 theirs has at the step, and the seconds of all of that path. Of checkmark_3d there are no figures of theirs. Seconds are
@@ -16,8 +16,8 @@ import time
 import numpy as np
 
 from nurf.activations import Sigmoid
-from nurf.solvers.sparse._penalties import LogPenalty
-from nurf.training._sparse import fit_sparse
+from nurf.solvers import LogPenalty
+from nurf.training import fit_sparse
 from reproduction.authors import reference as authors_errors
 from reproduction.cases import CASES
 
@@ -32,7 +32,7 @@ PATHS = {  # case: alpha_0 and gamma
 
 
 def theirs(case):
-    """Return their neurons, errors and cumulated seconds, step by step; unknown for six steps where none were run."""
+    """Return their neurons, errors and cumulated seconds, step by step; six unknown steps if none were run."""
     rows = [row for rows in authors_errors().trials(case, "sparse") for row in rows]
     seconds = np.cumsum([row.seconds for row in rows])
     return [(row.neurons, row.error, s) for row, s in zip(rows, seconds, strict=True)] or [(0, np.nan, np.nan)] * 6

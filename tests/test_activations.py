@@ -51,7 +51,8 @@ MOLLIFIERS = {Sigmoid: logistic, Softplus: logistic, Erf: gaussian}
 
 def sigmoid_digits(u, k):
     s = 1 / (1 + (-u).exp())
-    return (s, s * (1 - s), s * (1 - s) * (1 - 2 * s), s * (1 - s) * (1 - 6 * s + 6 * s**2))[k]
+    polynomials = (1, 1 - 2 * s, 1 - 6 * s + 6 * s**2, (1 - 2 * s) * (1 - 12 * s + 12 * s**2))
+    return s * (1 - s) * polynomials[k - 1] if k else s
 
 
 def softplus_digits(u, k):
@@ -61,7 +62,7 @@ def softplus_digits(u, k):
 def erf_digits(u, k):
     if k == 0:
         return math.erfc(-float(u) / math.sqrt(2)) / 2
-    return (-u * u / 2).exp() / Decimal(2 * math.pi).sqrt() * (1, -u, u * u - 1)[k - 1]
+    return (-u * u / 2).exp() / Decimal(2 * math.pi).sqrt() * (1, -u, u * u - 1, 3 * u - u**3)[k - 1]
 
 
 DIGITS = {Sigmoid: sigmoid_digits, Softplus: softplus_digits, Erf: erf_digits}

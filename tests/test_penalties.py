@@ -1,8 +1,9 @@
-"""Penalties: values and derivatives, proximal maps against minimisation, distance to optimality."""
+"""Penalties: values and derivatives, distance to optimality against minimisation."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import minimize_scalar
 
 from nurf.solvers.sparse._penalties import L1, PENALTIES, LogPenalty, Squared
 
@@ -36,35 +37,29 @@ def test_the_logarithm_is_the_authors():
     assert LogPenalty(5.0).curvature(np.zeros(1)) == -5
 
 
-@pytest.mark.parametrize("step", [1e-3, 0.1, 1.0])
-@pytest.mark.parametrize("penalty", ALL, ids=repr)
-def test_prox_is_the_minimiser(penalty, step):
-    t = np.linspace(0, 5, 60)
-    s = np.linspace(0, 5, 50_001)
-    cost = (s - t[:, None]) ** 2 / 2 + step * penalty.value(s)
-    found = penalty.shrink(t, np.full_like(t, step))
-    value = (found - t) ** 2 / 2 + step * penalty.value(found)
-    assert np.all(value <= cost.min(axis=1) + 1e-12)
-    assert np.all(found >= 0)
+def minimiser(penalty, v, alpha):
+    """The minimiser of ``|c - v|^2 / 2 + alpha psi(|c|)``, which is along ``v``: by a grid of sizes, refined."""
+    size = np.linalg.norm(v)
 
+    def cost(s):
+        return (s - size) ** 2 / 2 + alpha * penalty.value(np.asarray(s))
 
-@pytest.mark.parametrize("penalty", ALL, ids=repr)
-def test_prox_of_rows_keeps_their_direction(penalty):
-    c = np.array([[3.0, 4.0], [0.0, 0.0], [-1.0, 0.0], [1e-3, -1e-3]])
-    result = penalty.prox(c, 0.5)
-    sizes = np.linalg.norm(c, axis=1)
-    assert_allclose(np.linalg.norm(result, axis=1), penalty.shrink(sizes, np.full(4, 0.5)), atol=1e-15)
-    assert_allclose(result[:, 0] * c[:, 1], result[:, 1] * c[:, 0], atol=1e-15)
-    assert np.all(np.sum(result * c, axis=1) >= 0)
+    grid = np.linspace(0, size, 1001)
+    best = np.argmin(cost(grid))
+    if best == 0:
+        return 0 * v
+    around = (grid[best - 1], grid[min(best + 1, 1000)])
+    return v * (minimize_scalar(cost, bounds=around, method="bounded", options={"xatol": 1e-12}).x / size)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("penalty", ALL, ids=repr)
 def test_distance_vanishes_at_minimisers_and_nowhere_near(penalty, outputs):
-    alpha = 0.3
+    alpha = 0.05
     v = np.random.default_rng(0).standard_normal((50, outputs)) * np.geomspace(0.01, 3, 50)[:, None]
-    c = penalty.prox(v, alpha)  # minimises |c - v|^2 / 2 + alpha psi(|c|), of which v - c is minus the derivative
-    assert_allclose(penalty.distance(c, v - c, alpha), 0, atol=1e-12)
+    c = np.array([minimiser(penalty, row, alpha) for row in v])  # of a loss with minus the derivative v - c
+    assert_allclose(penalty.distance(c, v - c, alpha), 0, atol=1e-5)  # a search by values has half their digits
+    assert 0 < np.count_nonzero(~c.any(axis=1)) < 50 or not penalty.sparse
     moved = c + 0.1 * v
     assert np.all(penalty.distance(moved, v - moved, alpha)[c.any(axis=1)] > 0)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nurf._tensors import components, factors, powers, variables
+from nurf._tensors import components, factors, power_bends, power_slopes, powers, variables
 
 
 def symmetric(d, seed=0):
@@ -22,25 +22,42 @@ def test_components_of_hessians_are_orthonormal_coordinates(d):
 
 
 @pytest.mark.parametrize("d", [1, 3])
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [0, 1, 2])
 def test_inner_products_of_powers_are_powers_of_inner_products(d, order):
     V, W = np.random.default_rng(0).normal(size=(2, 5, d))
     assert_allclose(powers(V, order) @ powers(W, order).T, (V @ W.T) ** order)
 
 
-def test_gradients_are_their_components():
+def test_values_and_gradients_are_their_components():
     g = np.arange(6.0).reshape(2, 3)
+    assert_array_equal(components(g, 0), g[..., None])
     assert_array_equal(components(g, 1), g)
     assert_array_equal(powers(g, 1), g)
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("d", [1, 3])
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_derivatives_of_powers(d, order):
+    """The powers are polynomials of degree two at most, for which central differences are exact."""
+    V, axes = np.random.default_rng(0).normal(size=(5, d)), np.eye(d)
+
+    def change(W, i):
+        return (powers(W + axes[i], order) - powers(W - axes[i], order)) / 2
+
+    for i in range(d):
+        assert_allclose(power_slopes(V, order)[..., i], change(V, i), atol=1e-14)
+        for j in range(d):
+            second = (change(V + axes[j], i) - change(V - axes[j], i)) / 2
+            assert_allclose(np.broadcast_to(power_bends(d, order)[:, i, j], second.shape), second, atol=1e-14)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
 def test_components_are_partial_derivatives_times_factors(order):
     """Of ``exp(v.x)`` at zero, whose partial derivatives are products of ``v``."""
     v = np.array([2.0, 3.0, 5.0])
     partials = np.array([np.prod(v[list(by)]) for by in variables(3, order)])
     assert_allclose(powers(v, order), partials * factors(3, order))
-    assert len(set(variables(3, order))) == len(partials) == {1: 3, 2: 6}[order]
+    assert len(set(variables(3, order))) == len(partials) == (1, 3, 6)[order]
 
 
 def test_entries_of_a_hessian_that_are_not_known():

@@ -1,6 +1,8 @@
-"""Independent components of derivatives: partial derivatives, or Hessians in a basis of the symmetric matrices."""
+"""Independent components of derivatives: values, partial derivatives, or Hessians in a basis of symmetric matrices."""
 
 from __future__ import annotations
+
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -8,14 +10,14 @@ from nurf._types import Array
 
 
 def components(derivatives: Array, order: int) -> Array:
-    """Return the independent components of gradients (..., d) or Hessians (..., d, d), of shape (..., C).
+    """Return the independent components of values (...), gradients (..., d) or Hessians (..., d, d): (..., C).
 
     A gradient has ``C = d`` components. A Hessian has ``C = d (d + 1) / 2``: the diagonal, and the upper triangle times
     ``sqrt(2)``, so that their sum of squares equals that of all entries. If ``h_ij`` and ``h_ji`` are both known, their
     mean is used; if one of them is NaN, the other one; if both are NaN, the component is NaN (unknown).
     """
-    if order == 1:
-        return derivatives
+    if order < 2:
+        return derivatives if order else derivatives[..., None]
     rows, columns = np.triu_indices(derivatives.shape[-1])
     above, below = derivatives[..., rows, columns], derivatives[..., columns, rows]
     means = np.where(np.isnan(above), below, np.where(np.isnan(below), above, above / 2 + below / 2))
@@ -23,17 +25,38 @@ def components(derivatives: Array, order: int) -> Array:
 
 
 def powers(vectors: Array, order: int) -> Array:
-    """Return the components of ``v`` or ``v v^T`` for the vectors ``v`` of shape (..., d), of shape (..., C)."""
-    return vectors if order == 1 else components(vectors[..., :, None] * vectors[..., None, :], order)
+    """Return the components of 1, ``v`` or ``v v^T`` for the vectors ``v`` of shape (..., d), of shape (..., C)."""
+    if order < 2:
+        return vectors if order else np.ones((*vectors.shape[:-1], 1))
+    return _products(vectors, vectors)
+
+
+def power_slopes(vectors: Array, order: int) -> Array:
+    """Return the derivatives of ``powers`` with respect to ``v``, of shape (..., C, d)."""
+    d = vectors.shape[-1]
+    if order < 2:
+        return np.broadcast_to(np.eye(d) if order else np.zeros((1, d)), (*vectors.shape[:-1], d if order else 1, d))
+    return np.swapaxes(2 * _products(vectors[..., None, :], np.eye(d)), -1, -2)
+
+
+def power_bends(dimension: int, order: int) -> Array:
+    """Return the second derivatives of ``powers`` with respect to ``v``, the same for every ``v``, (C, d, d)."""
+    if order < 2:
+        return np.zeros((dimension if order else 1, dimension, dimension))
+    axes = np.eye(dimension)
+    return np.moveaxis(2 * _products(axes[:, None, :], axes), -1, 0)
+
+
+def _products(v: Array, w: Array) -> Array:
+    """Return the components of ``(v w^T + w v^T) / 2``."""
+    return components(v[..., :, None] * w[..., None, :], 2)
 
 
 def variables(dimension: int, order: int) -> list[tuple[int, ...]]:
     """Return the variables with respect to which each component is a derivative, one tuple for each component."""
-    if order == 1:
-        return [(i,) for i in range(dimension)]
-    return list(zip(*(axis.tolist() for axis in np.triu_indices(dimension)), strict=True))
+    return list(combinations_with_replacement(range(dimension), order))
 
 
 def factors(dimension: int, order: int) -> Array:
     """Return the factor between a partial derivative and its component: 1, or ``sqrt(2)`` off the diagonal; (C,)."""
-    return np.array([1.0 if len(set(by)) == 1 else np.sqrt(2) for by in variables(dimension, order)])
+    return np.array([1.0 if len(set(by)) < 2 else np.sqrt(2) for by in variables(dimension, order)])

@@ -1,8 +1,9 @@
-"""The regressor whose neurons are trained, as few as the penalty allows; and training from sampled neurons on."""
+"""The regressor with trained neurons, as few as a penalty allows; and training that starts from sampled neurons."""
 
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -17,8 +18,8 @@ from nurf.densities import Density
 from nurf.estimators._base import TAILS, NetworkRegressor, SamplesHyperplanes, choose, split
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
+from nurf.solvers import Loss, SparseOptions
 from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
-from nurf.solvers.sparse._solver import SparseOptions
 from nurf.training import Setting
 from nurf.training import _sparse as training
 from nurf.training._stages import sample_features
@@ -32,20 +33,20 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)`` minimises half the mean squared error plus ``alpha sum_n psi(|c_n|)``
     over the number of neurons, their hyperplanes and their outer weights (paper, eq. 1.4). Neurons are inserted where
     the dual certificate ``|<r, sigma(omega)>|`` of the residual exceeds ``alpha``, trained jointly by damped
-    Gauss-Newton steps, and deleted where their outer weights become zero. With several outputs ``|c_n|`` is the length
-    of the outer weights of a neuron. Inputs and values are scaled inside; all derivatives, in and out, are in the units
-    of the data.
+    Gauss-Newton steps, and deleted if their outer weights become zero. With several outputs ``|c_n|`` is the length of
+    the outer weights of a neuron. Inputs and values are scaled inside; all derivatives, in and out, are in the units of
+    the data.
 
     Parameters
     ----------
     alpha : float or "path", default "path"
         Factor of the penalty, for values scaled to unit variance. "path" decreases it by factors of 4, each step from
-        the network of the one before, and takes the largest whose estimated error is within 5% of the best.
+        the network of the one before, and takes the largest with an estimated error within 5% of the best.
     max_neurons : int, optional
-        The largest number of neurons. By default one weight for two values.
+        The largest number of neurons. By default there is one weight for two rows: values, and derivatives that count.
     penalty : {"log", "l1"} or Penalty, default "log"
-        The concave ``LogPenalty(gamma)``, which needs fewer neurons, the convex ``L1()``, or an object of
-        ``nurf.solvers.penalties``.
+        The concave ``LogPenalty(gamma)``, which needs fewer neurons, the convex ``L1()``, or a ``Penalty`` of
+        ``nurf.solvers``.
     gamma : float, default 5
         Concavity of the logarithmic penalty; the authors take 10 for one input.
     activation : str or Activation, default "sigmoid"
@@ -55,18 +56,22 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         default 0.1, or that of the activation object. "learned" trains one for each neuron, from a tenth of that to ten
         times that.
     gradient_weight : float, default 0
-        How much the squared error of a gradient counts beside that of a value, both in scaled units. Gradients that are
-        not fully known at a point are left out. Gradients also guide the search for neurons, whatever the weight.
+        How much the squared error of a gradient counts beside that of a value, both in scaled units. Partial
+        derivatives that are unknown for some output are left out. Gradients also guide the search for neurons, whatever
+        the weight.
+    hessian_weight : float, default 0
+        The same for Hessians, with the sum of the squared errors of all entries. The activation must have three
+        derivatives.
     n_initial : int, default 0
-        Number of neurons to start from, sampled from ``density``; by default none.
+        Number of neurons to start from, sampled from ``density``.
     density : str or Density, default "auto"
-        Where the neurons to start from come from, as for ``RandomFeatureRegressor``.
+        The density of the neurons to start from, as for ``RandomFeatureRegressor``.
     tail : {"auto", "none", "constant", "affine"}, default "auto"
         The polynomial ``p``, without penalty; by default of degree one less than the activation's order.
     scaling : {"box", "ball", None}, default "box"
         How inputs are put into the unit ball: each by its own range, all by one number, or not at all.
     tol : float, default 0.01
-        Violation of the optimality conditions and of the certificate that is accepted, in units of ``alpha``.
+        Accepted violation of the optimality conditions and of the certificate, in units of ``alpha``.
     max_iter : int, default 30
         Rounds of insertion, training and deletion for each alpha.
     random_state : int, RandomState, Generator or None
@@ -79,20 +84,20 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     hyperplanes_ : Hyperplanes
         Its hyperplanes.
     alpha_ : float
-        The regularisation that was used.
+        The chosen regularisation.
     n_neurons_ : int
         The number of neurons that was found.
     certificate_ : float
-        ``max |<r, sigma(omega)>| / alpha`` over a fine search: at most ``1 + tol`` where the fit converged.
+        ``max |<r, sigma(omega)>| / alpha`` over a fine search: at most ``1 + tol`` if the fit converged.
     path_ : dict of arrays
-        "alpha", "neurons", "error", "certificate", "seconds" and "status" of every step; ``step_network(i)`` takes its
-        network out.
+        "alpha", "neurons", "error", "certificate", "seconds" and "status" of every step. ``step_network(i)`` returns
+        its network.
     fit_ : SparseFit
         The fit in scaled units, with all steps in its history.
     scaling_ : Scaling
         The change of units.
     n_iter_ : int
-        Rounds of insertion, training and deletion, of all alphas.
+        Rounds of insertion, training and deletion, for all alphas together.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features_in_,)
 
@@ -118,6 +123,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         activation: str | Activation = "sigmoid",
         width: float | str | None = None,
         gradient_weight: float = 0.0,
+        hessian_weight: float = 0.0,
         n_initial: int = 0,
         density: str | Density = "auto",
         tail: str = "auto",
@@ -133,6 +139,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.activation = activation
         self.width = width
         self.gradient_weight = gradient_weight
+        self.hessian_weight = hessian_weight
         self.n_initial = n_initial
         self.density = density
         self.tail = tail
@@ -155,7 +162,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             alphas=self._alphas(),
             penalty=self._make_penalty(),
             degree=choose("tail", self.tail, TAILS),
-            gradient_weight=self.gradient_weight,
+            loss=self._loss(scaled),
             widths=self._learns_width,
             max_neurons=self.max_neurons,
             validation=None if held_out is None else scaling(held_out),
@@ -227,6 +234,17 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         features, _ = sample_features(jet, Setting(density, activation), self.n_initial, rng)
         return features.hyperplanes
 
+    def _loss(self, jet: Jet) -> Loss:
+        """Return how much derivatives count; raise if they are unknown."""
+        weights = {"gradients": self.gradient_weight, "hessians": self.hessian_weight}
+        for kind, weight in weights.items():
+            name = f"`{kind[:-1]}_weight`"
+            if not (isinstance(weight, Real) and np.isfinite(weight) and weight >= 0):
+                raise ValueError(f"{name} must be a number >= 0, got {weight!r}")
+            if weight > 0 and kind not in jet.known:
+                raise ValueError(f"{name} = {weight!r} needs {kind}, got none")
+        return Loss(**{kind: float(weight) for kind, weight in weights.items()})
+
     def _check_numbers(self) -> None:
         for name, lowest in {"max_neurons": 1, "n_initial": 0, "max_iter": 1}.items():
             value = getattr(self, name)
@@ -238,10 +256,19 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             raise ValueError(f"`tol` must be a number between 0 and 1, got {self.tol!r}")
 
 
-def polish(model: Model, jet: Jet, n_steps: int = 10, *, gradient_weight: float = 0.0, widths: bool = False) -> Model:
+def polish(
+    model: Model,
+    jet: Jet,
+    n_steps: int = 10,
+    *,
+    gradient_weight: float | None = None,
+    hessian_weight: float | None = None,
+    widths: bool = False,
+) -> Model:
     """Return a copy of a fitted regressor whose inner weights were trained from where they are.
 
-    Nonuniform sampling as the initialisation of training: see ``nurf.training._sparse.polish``.
+    Nonuniform sampling is the initialisation of training then: a few Gauss-Newton steps lower the objective of the
+    ridge regression, now as a function of all weights.
 
     Parameters
     ----------
@@ -249,8 +276,11 @@ def polish(model: Model, jet: Jet, n_steps: int = 10, *, gradient_weight: float 
         Fitted; it stays as it is.
     jet : Jet
         The data that it was fitted to, in the user's units.
-    n_steps, gradient_weight, widths
-        As there.
+    n_steps : int, default 10
+    gradient_weight, hessian_weight : float, optional
+        How much derivatives count beside the values, in scaled units; by default as in the fit.
+    widths : bool, default False
+        Whether widths are trained too, one for each neuron.
 
     Examples
     --------
@@ -262,7 +292,9 @@ def polish(model: Model, jet: Jet, n_steps: int = 10, *, gradient_weight: float 
     True
     """
     check_is_fitted(model, "fit_")
+    weights = {"gradients": gradient_weight, "hessians": hessian_weight}
+    loss = replace(model.fit_.loss, **{kind: weight for kind, weight in weights.items() if weight is not None})
     trained = copy.copy(model)
-    fit = training.polish(model.fit_, model.scaling_(jet), n_steps, gradient_weight=gradient_weight, widths=widths)
+    fit = training.polish(model.fit_, model.scaling_(jet), n_steps, loss=loss, widths=widths)
     trained._set_fit(fit, model.scaling_)
     return trained

@@ -15,32 +15,33 @@ from nurf.networks import Box, Features, Hyperplanes, ShallowNetwork
 from nurf.plots._axes import axes_or_current
 from nurf.plots._hyperplanes import COLOR, hyperplanes
 from nurf.plots._style import style_of
-from nurf.solvers.sparse._loss import Misfit
+from nurf.solvers import VALUES_ONLY, Loss
+from nurf.solvers.sparse._misfit import Misfit
 
 CELLS = (240, 160)  # of the image, along angles and offsets
 POINTS = 801  # of the line
 
 
 def certificate(
-    network: ShallowNetwork, jet: Jet, alpha: float, *, gradient_weight: float = 0.0, ax: Axes | None = None
+    network: ShallowNetwork, jet: Jet, alpha: float, *, loss: Loss = VALUES_ONLY, ax: Axes | None = None
 ) -> Axes:
     """Draw the dual certificate ``|<r, sigma(omega)>| / alpha`` of a trained network's residual ``r``.
 
-    No neuron can lower the objective where it is at most 1. For d = 1 it is a line over the places ``x = -b / a`` of
-    neurons; for d = 2 an image over angles of the normal and offsets, with a contour at 1. Dots are the neurons of the
-    network: there it is ``psi'(|c_n|)``, which is 1 for the convex penalty. Where each neuron has a width of its own,
-    the picture is for their geometric mean.
+    A neuron at which it is at most 1 cannot lower the objective. For d = 1 it is a line over the places ``x = -b / a``
+    of neurons; for d = 2 an image over angles of the normal and offsets, with a contour at 1. Dots are the neurons of
+    the network: there it is ``psi'(|c_n|)``, which is 1 for the convex penalty. If each neuron has its own width, the
+    picture is for their geometric mean.
 
     Parameters
     ----------
     network : ShallowNetwork
         In scaled units: ``model.fit_.network``.
     jet : Jet
-        The data in the same units: ``model.scaling_(Jet(X, y))``.
+        The data in the same units: ``model.scaling_(Jet(X, y))``, with the derivatives that count.
     alpha : float
         ``model.alpha_``.
-    gradient_weight : float, default 0
-        As in the fit.
+    loss : Loss, optional
+        How much derivatives count, as in the fit: ``model.fit_.loss``. By default only values count.
     ax : matplotlib Axes, optional
         By default the current one. The image for a colour bar is ``ax.images[-1]``.
 
@@ -51,7 +52,7 @@ def certificate(
     d = network.hyperplanes.dimension
     if d not in (1, 2):
         raise ValueError(f"the certificate can be drawn for d = 1 and d = 2, got d = {d}")
-    residual = Misfit(jet, gradient_weight).residual(
+    residual = Misfit(jet, loss).residual(
         ShallowNetwork(network.features, network.coefficients.reshape(len(network.coefficients), -1))
     )
 
@@ -71,7 +72,7 @@ def certificate(
 
 
 def _one_width(activation: Activation) -> Activation:
-    """Return the activation with one width for any number of neurons: the geometric mean where each has its own."""
+    """Return the activation with one width for any number of neurons: the geometric mean if each has its own."""
     width = np.asarray(activation.width)
     return type(activation)(float(np.exp(np.log(width).mean()))) if width.ndim else activation  # type: ignore[call-arg]
 
@@ -106,7 +107,7 @@ def sparse_path(path: Mapping[str, Any], *, alpha: float | None = None, ax: Axes
     path : mapping with arrays "alpha", "neurons" and "error"
         ``model.path_``.
     alpha : float, optional
-        The one that was chosen, ``model.alpha_``: a ring marks it.
+        The chosen one, ``model.alpha_``, which gets a ring.
     ax : matplotlib Axes, optional
         By default the current one.
 

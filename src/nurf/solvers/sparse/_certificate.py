@@ -6,38 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nurf._types import Array, Index, Mask
+from nurf._types import Array, Index
 from nurf.activations import Activation
 from nurf.densities import Density, Local, Uniform
 from nurf.jets import Jet
 from nurf.networks import Ball, Features, Hyperplanes
 from nurf.solvers.sparse._charts import Bounds, Chart
-from nurf.solvers.sparse._loss import Residual
+from nurf.solvers.sparse._misfit import Residual
+from nurf.solvers.sparse._options import Search
 from nurf.solvers.sparse._penalties import row_sizes
-
-
-@dataclass(frozen=True)
-class Search:
-    """How thoroughly the certificate is searched.
-
-    Parameters
-    ----------
-    n_seeds : int
-        Hyperplanes at which it is evaluated: half from the local density of the residual's gradients where those are
-        known, the rest uniform.
-    n_starts : int
-        The best of them, from which it is maximised.
-    n_steps : int
-        Newton steps of each.
-    """
-
-    n_seeds: int = 600
-    n_starts: int = 24
-    n_steps: int = 4
-
-    def finer(self, factor: int = 4) -> Search:
-        """Return a search that is ``factor`` times as thorough."""
-        return Search(factor * self.n_seeds, factor * self.n_starts, 2 * self.n_steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,15 +53,15 @@ def find_peaks(
     widths: bool = False,
     also: Features | None = None,
 ) -> Peaks:
-    """Search for the local maxima of ``|p(omega)|``, all starts advanced together.
+    """Return local maxima of ``|p(omega)|``, from many starts that are advanced together.
 
     Parameters
     ----------
     residual : Residual
     residual_jet : Jet
-        The same with its derivatives, for the densities that seeds come from.
+        The residual at the points, with gradients if they are known: seeds are sampled from them.
     activation : Activation
-        With one width; where widths are trained, seeds have widths around it.
+        With one width. If widths are trained, seeds have widths of all sizes within the bounds.
     bounds : Bounds
     rng : numpy.random.Generator
     search : Search
@@ -110,7 +87,7 @@ def find_peaks(
 
 
 def seeds(jet: Jet, n: int, bounds: Bounds, rng: np.random.Generator, jitter: float) -> Hyperplanes:
-    """Draw hyperplanes: half by ``Local`` from the gradients of a residual where it has any, the rest uniform."""
+    """Return ``n`` hyperplanes, uniform, or half of them by ``Local`` if the residual has gradients that are known."""
     domain = Ball(bounds.max_offset)
     local: Density = Local(jitter=jitter)
     if not (local.needs <= jet.known and np.any(jet.derivative_rows(1))):
@@ -121,43 +98,33 @@ def seeds(jet: Jet, n: int, bounds: Bounds, rng: np.random.Generator, jitter: fl
 
 
 def ascend(residual: Residual, features: Features, bounds: Bounds, n_steps: int, *, widths: bool = False) -> Peaks:
-    """Maximise ``|p(omega)|`` from all neurons of ``features`` together, by Newton steps within a trust region.
+    """Return the ends of ``n_steps`` steps that maximise ``|p(omega)|`` from all neurons of ``features`` together.
 
-    Each step climbs ``v.p`` with ``v = p / |p|`` fixed, a lower bound that is exact at the start, by
-    ``|H|^-1 g`` in the units of the chart; a step that does not gain is taken back and its radius quartered.
+    Each step climbs ``v.p`` with ``v = p / |p|`` fixed, a lower bound that is exact at the start, within a trust
+    region: by ``|H|^-1 g`` in the units of the chart, or along ``g`` if the activation lacks the derivatives for ``H``.
+    A step that does not gain is taken back and its radius quartered.
     """
-    needed = 2 + (residual.gradients is not None)
-    order = 2 if features.activation.n_derivatives >= needed else 1
+    n_derivatives = residual.moment_derivatives(features.activation)
     radius = np.ones(features.n_neurons)
-    moments = residual.moments(features, order)
+    moments = residual.moments(features, n_derivatives)
     for _ in range(n_steps):
-        chart = Chart(features, bounds, widths)
+        chart = Chart(moments.features, bounds, widths)
         sizes = row_sizes(moments.values)
         directions = moments.values / np.maximum(sizes, np.finfo(float).tiny)[:, None]
         ambient = moments.gradients(directions, widths)
         gradients = chart.gradients(ambient) * chart.units
         gradients[chart.blocked(gradients)] = 0.0
-        if order == 2:
+        if n_derivatives == 2:
             hessians = chart.hessians(moments.hessians(directions, widths), ambient)
             step = _newton(gradients, hessians * chart.units[:, :, None] * chart.units[:, None, :])
         else:
             step = gradients / np.maximum(row_sizes(gradients), np.finfo(float).tiny)[:, None]
         step *= (radius / np.maximum(row_sizes(step), radius))[:, None]
-        trial = chart.move(step * chart.units)
-        after = residual.moments(trial, order)
-        gained = row_sizes(after.values) > sizes
+        trial = residual.moments(chart.move(step * chart.units), n_derivatives)
+        gained = row_sizes(trial.values) > sizes
         radius = np.where(gained, 2 * radius, radius / 4)
-        features = _choose(gained, trial, features)
-        moments = type(moments)(
-            features,
-            [_select(gained, new, old) for new, old in zip(after.sums, moments.sums, strict=True)],
-            None
-            if after.gradient_sums is None or moments.gradient_sums is None
-            else [
-                _select(gained, new, old) for new, old in zip(after.gradient_sums, moments.gradient_sums, strict=True)
-            ],
-        )
-    return Peaks(features, moments.values)
+        moments = trial.where(gained, moments)
+    return Peaks(moments.features, moments.values)
 
 
 def _newton(gradients: Array, hessians: Array) -> Array:
@@ -168,16 +135,6 @@ def _newton(gradients: Array, hessians: Array) -> Array:
     sizes = np.maximum(sizes, np.maximum(floor, np.finfo(float).tiny))
     turned = np.einsum("nij,ni->nj", vectors, gradients) / sizes
     return np.asarray(np.einsum("nij,nj->ni", vectors, turned))
-
-
-def _select(mask: Mask, first: Array, second: Array) -> Array:
-    return np.where(mask.reshape(-1, *[1] * (first.ndim - 1)), first, second)
-
-
-def _choose(mask: Mask, first: Features, second: Features) -> Features:
-    """Take the neurons of ``first`` where ``mask`` is true, those of ``second`` elsewhere."""
-    count = len(mask)
-    return (first + second)[np.arange(count) + np.where(mask, 0, count)]
 
 
 def _leaders(features: Features, sizes: Array, apart: float) -> Index:

@@ -1,4 +1,4 @@
-"""Damped Newton descent for objectives whose outer weights may become zero, and the outer weights alone."""
+"""Damped Newton descent, for objectives that set outer weights to zero; and the objective in outer weights alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Point(Protocol):
         ...
 
     def moved(self, step: Array) -> Self:
-        """Return the point after a step (m,); neurons whose outer weights cross zero are gone."""
+        """Return the point after a step (m,), without the neurons whose outer weights cross zero."""
         ...
 
 
@@ -41,10 +41,10 @@ P = TypeVar("P", bound=Point)
 
 
 def descend(point: P, *, max_steps: int, tolerance: float, stall: float = 1e-12) -> P:
-    """Descend by steps ``-(H + lambda D)^-1 g``, with ``lambda`` raised until the objective falls.
+    """Return the end of steps ``-(H + lambda D)^-1 g``, with ``lambda`` raised until the objective falls.
 
-    Stops where the optimality conditions hold up to ``tolerance``, after ``max_steps`` steps, or where a step gains
-    less than ``stall`` relative to the objective.
+    They end if the optimality conditions hold up to ``tolerance``, after ``max_steps`` steps, or if a step gains less
+    than ``stall`` relative to the objective.
     """
     damping = FIRST_DAMPING
     for _ in range(max_steps):
@@ -67,7 +67,7 @@ def descend(point: P, *, max_steps: int, tolerance: float, stall: float = 1e-12)
 
 
 def damped_step(gradient: Array, hessian: Array, damping: Array) -> Array | None:
-    """Return ``-(H + diag(damping))^-1 g``, or None where that matrix is not positive definite."""
+    """Return ``-(H + diag(damping))^-1 g``, or None if that matrix is not positive definite."""
     if not len(gradient):
         return gradient
     matrix = hessian.copy()
@@ -81,7 +81,7 @@ def damped_step(gradient: Array, hessian: Array, damping: Array) -> Array | None
 
 @dataclass(frozen=True, eq=False)
 class OuterPoint:
-    """The outer weights alone: ``tr(w^T G w) / 2 - tr(w^T m) + energy + alpha sum_n psi(|c_n|)``.
+    """The objective in the coefficients alone: ``tr(w^T G w) / 2 - tr(w^T m) + energy + alpha sum_n psi(|c_n|)``.
 
     Attributes
     ----------
@@ -89,10 +89,10 @@ class OuterPoint:
     moments : array of shape (N + t, k)
     energy : float
         Half the mean square of the data.
-    weights : array of shape (N + t, k)
-        The outer weights, none of them zero, then the tail's.
+    coefficients : array of shape (N + t, k)
+        The outer weights, none of them zero, then those of the tail.
     kept : array of shape (N,)
-        Which of the neurons at the start these are.
+        Which of the neurons at the start are left.
     penalty : Penalty
     alpha : float
     """
@@ -100,7 +100,7 @@ class OuterPoint:
     gram: Array
     moments: Array
     energy: float
-    weights: Array
+    coefficients: Array
     kept: Index
     penalty: Penalty
     alpha: float
@@ -108,7 +108,7 @@ class OuterPoint:
     @cached_property
     def value(self) -> float:
         """The objective."""
-        loss = np.vdot(self.weights, self.gram @ self.weights / 2 - self.moments) + self.energy
+        loss = np.vdot(self.coefficients, self.gram @ self.coefficients / 2 - self.moments) + self.energy
         return float(loss + self.alpha * self.penalty.value(row_sizes(self._coef)).sum())
 
     @cached_property
@@ -120,36 +120,37 @@ class OuterPoint:
         )
 
     def derivatives(self) -> tuple[Array, Array, Array]:
-        """Return the gradient, the Hessian and the scale of damping, all weights of the first output first."""
+        """Return the gradient, the Hessian and the scale of damping, all coefficients of the first output first."""
         gradient = -self._pull
         gradient[: len(self.kept)] += self.alpha * self.penalty.gradient(self._coef)
-        hessian: Array = np.kron(np.eye(self.weights.shape[1]), self.gram).astype(float, copy=False)
-        add_penalty(hessian, self._coef, len(self.weights), self.penalty, self.alpha)
-        return gradient.T.ravel(), hessian, damping_scale(self.gram, self.weights.shape[1])
+        rows, k = self.coefficients.shape
+        hessian: Array = np.kron(np.eye(k), self.gram).astype(float, copy=False)
+        add_penalty(hessian, self._coef, rows, self.penalty, self.alpha)
+        return gradient.T.ravel(), hessian, damping_scale(self.gram, k)
 
     def moved(self, step: Array) -> OuterPoint:
         """Return the point after a step."""
-        weights = self.weights + step.reshape(self.weights.shape[1], -1).T
-        stays = same_side(self._coef, weights, self.penalty)
+        coefficients = self.coefficients + step.reshape(self.coefficients.shape[1], -1).T
+        stays = same_side(self._coef, coefficients, self.penalty)
         if stays.all():
-            return replace(self, weights=weights)
-        rows = np.flatnonzero(np.concatenate([stays, np.ones(len(weights) - len(stays), dtype=bool)]))
+            return replace(self, coefficients=coefficients)
+        rows = np.flatnonzero(np.concatenate([stays, np.ones(len(coefficients) - len(stays), dtype=bool)]))
         return replace(
             self,
             gram=self.gram[np.ix_(rows, rows)],
             moments=self.moments[rows],
-            weights=weights[rows],
+            coefficients=coefficients[rows],
             kept=self.kept[stays],
         )
 
     @property
     def _coef(self) -> Array:
-        return self.weights[: len(self.kept)]
+        return self.coefficients[: len(self.kept)]
 
     @cached_property
     def _pull(self) -> Array:
         """Minus the derivative of the loss, of shape (N + t, k)."""
-        return np.asarray(self.moments - self.gram @ self.weights)
+        return np.asarray(self.moments - self.gram @ self.coefficients)
 
 
 def add_penalty(hessian: Array, coef: Array, stride: int, penalty: Penalty, alpha: float) -> None:
@@ -169,7 +170,7 @@ def add_penalty(hessian: Array, coef: Array, stride: int, penalty: Penalty, alph
 
 
 def damping_scale(gram: Array, n_outputs: int) -> Array:
-    """Return the diagonal of the Gram matrix, nowhere zero, once for each output."""
+    """Return the diagonal of the Gram matrix with a positive floor, once for each output."""
     diagonal = np.diag(gram)
     floor = 1e-8 * diagonal.max(initial=0.0) + np.finfo(float).tiny
     return np.tile(np.maximum(diagonal, floor), n_outputs)
@@ -178,7 +179,7 @@ def damping_scale(gram: Array, n_outputs: int) -> Array:
 def same_side(before: Array, after: Array, penalty: Penalty) -> Mask:
     """Return which neurons (N,) did not cross zero from ``before`` (N, k) to the first rows of ``after``.
 
-    All of them where the penalty has no kink there.
+    If the penalty is not sparse, all of them.
     """
     if not penalty.sparse:
         return np.ones(len(before), dtype=bool)

@@ -14,11 +14,11 @@ from nurf._types import Array
 class Penalty(ABC):
     """A function ``psi(t)`` of the size ``t = |c| >= 0`` of an outer weight (paper, eq. 1.4).
 
-    It has ``psi(0) = 0`` and ``psi'(0) = 1``, so that a neuron may be zero where its certificate is at most ``alpha``
-    whatever the penalty is, and it is concave, so that one neuron is never dearer than two in the same place. Where
-    there are several outputs, ``|c|`` is the Euclidean length of the weights of a neuron: it stays or goes as a whole.
+    A sparse penalty has ``psi(0) = 0`` and ``psi'(0) = 1``, so that a weight may be zero if its certificate is at most
+    ``alpha``, and it is concave, so that one neuron never costs more than two in the same place. With several outputs
+    ``|c|`` is the Euclidean length of the weights of a neuron: it stays or goes as a whole.
 
-    A subclass writes four functions of arrays of sizes: ``value``, ``slope``, ``curvature`` and ``shrink``.
+    A subclass defines three functions of arrays of sizes: ``value``, ``slope`` and ``curvature``.
     """
 
     sparse: ClassVar[bool] = True  # whether weights that cross zero stay there
@@ -33,20 +33,10 @@ class Penalty(ABC):
 
     @abstractmethod
     def curvature(self, t: Array) -> Array:
-        """Return ``psi''(t) <= 0``."""
-
-    @abstractmethod
-    def shrink(self, t: Array, step: Array) -> Array:
-        """Return the smallest minimiser over ``s >= 0`` of ``(s - t)^2 / 2 + step psi(s)``, for ``t >= 0``."""
-
-    def prox(self, c: Array, step: Array | float) -> Array:
-        """Return the minimiser of ``|v - c|^2 / 2 + step psi(|v|)`` for each row of ``c`` (N, k)."""
-        sizes = row_sizes(c)
-        shrunk = self.shrink(sizes, np.broadcast_to(np.asarray(step, float), sizes.shape))
-        return np.asarray(c * np.divide(shrunk, sizes, out=np.zeros_like(sizes), where=sizes > 0)[:, None])
+        """Return ``psi''(t)``."""
 
     def gradient(self, c: Array) -> Array:
-        """Return ``psi'(|c|) c / |c|`` for each row of ``c`` (N, k), zero where ``c`` is."""
+        """Return ``psi'(|c|) c / |c|`` for each row of ``c`` (N, k), zero for ``c = 0``."""
         sizes = row_sizes(c)[:, None]
         return np.asarray(self.slope(sizes) * np.divide(c, sizes, out=np.zeros_like(c), where=sizes > 0))
 
@@ -77,17 +67,13 @@ class L1(Penalty):
         """Return 0."""
         return np.zeros_like(t)
 
-    def shrink(self, t: Array, step: Array) -> Array:
-        """Return ``max(t - step, 0)``."""
-        return np.maximum(t - step, 0.0)
-
 
 @dataclass(frozen=True)
 class LogPenalty(Penalty):
     """The concave penalty ``psi(t) = theta t + (1 - theta) log(1 + g t) / g`` with ``g = gamma / (1 - theta)``.
 
     ``psi'(0) = 1`` and ``psi''(0) = -gamma``; large weights pay only ``theta`` for each further unit. The authors take
-    ``theta = 1/4`` and ``gamma = 10`` for d = 1, 5 elsewhere.
+    ``theta = 1/4``, and ``gamma = 10`` for d = 1, otherwise 5.
 
     Examples
     --------
@@ -120,18 +106,6 @@ class LogPenalty(Penalty):
         """Return ``-gamma / (1 + g t)^2``."""
         return np.asarray(-self.gamma / (1 + self._rate * t) ** 2)
 
-    def shrink(self, t: Array, step: Array) -> Array:
-        """Return zero or the larger root of ``s - t + step psi'(s) = 0``, whichever costs less.
-
-        The equation is quadratic: ``g s^2 + (1 - g (t - step theta)) s - (t - step) = 0``.
-        """
-        g = self._rate
-        half = (1 - g * (t - step * self.theta)) / 2
-        square = half**2 + g * (t - step)
-        root = np.maximum((np.sqrt(np.maximum(square, 0.0)) - half) / g, 0.0)
-        saving = t**2 / 2 - (root - t) ** 2 / 2 - step * self.value(root)
-        return np.where((square > 0) & (saving > 0), root, 0.0)
-
 
 @dataclass(frozen=True)
 class Squared(Penalty):
@@ -150,10 +124,6 @@ class Squared(Penalty):
     def curvature(self, t: Array) -> Array:
         """Return 1."""
         return np.ones_like(t)
-
-    def shrink(self, t: Array, step: Array) -> Array:
-        """Return ``t / (1 + step)``."""
-        return np.asarray(t / (1 + step))
 
 
 def row_sizes(c: Array) -> Array:
