@@ -26,7 +26,7 @@ from nurf.networks import Features, Hyperplanes, ShallowNetwork
 from nurf.networks._hyperplanes import normalised
 from nurf.plots._sparse import certificate, sparse_path, trained_hyperplanes
 from nurf.solvers import VALUES_ONLY, Loss
-from nurf.solvers.sparse import Search, SparseOptions, solve_sparse
+from nurf.solvers.sparse import PeakSearch, SparseOptions, solve_sparse
 from nurf.solvers.sparse._certificate import ascend, distances, find_peaks
 from nurf.solvers.sparse._charts import Bounds, Chart
 from nurf.solvers.sparse._misfit import Misfit
@@ -286,7 +286,7 @@ class TestMoves:
         network = empty(jet, Sigmoid(0.1))
         seen = jet if gradients else replace(jet, gradients=None)
         peaks = find_peaks(
-            Misfit(jet).residual(network), seen, Sigmoid(0.1), BOUNDS, np.random.default_rng(0), Search(200, 20, 10)
+            Misfit(jet).residual(network), seen, Sigmoid(0.1), BOUNDS, np.random.default_rng(0), PeakSearch(200, 20, 10)
         )
         assert peaks.largest >= dense_certificate(jet, network, 0.1)
         assert_array_equal(np.argsort(-row_sizes(peaks.moments), kind="stable"), np.arange(len(peaks.moments)))

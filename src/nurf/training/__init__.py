@@ -1,10 +1,11 @@
 """Fits as pure functions: data in, a ``Fit`` out."""
 
+from nurf.training._arms import Lane, fit_searched
 from nurf.training._fit import Fit, Stage, Trial
 from nurf.training._metrics import Diagonal, Full, Isotropic, Metric
 from nurf.training._outer import ALPHAS, fit_outer
 from nurf.training._race import Arm, Rung, race
-from nurf.training._search import Lane, Search, Space, fit_searched
+from nurf.training._search import Search, Space
 from nurf.training._settings import FromData, FromNetwork, FromResidual, Setting, Source
 from nurf.training._sparse import SparseFit, SparseStep, fit_sparse, polish
 from nurf.training._stages import Task, fit_adaptive, fit_random, stage_counts

@@ -81,14 +81,14 @@ class Rung:
     breadths : tuple of int
         In each round, the variants of so many of the best arms of each lane are tried.
     refits : int
-        The cheap variants of so many of the best arms are tried at the end, once and again for a new best one.
+        The cheap variants of so many of the best arms of each lane are tried at the end, and again for new best ones.
     keep : int
-        At most so many arms go on to the next size, ...
+        At most so many arms of each lane go on to the next size, ...
     factor : float
-        ... those whose error is within this factor of the smallest.
+        ... those whose error is within this factor of the smallest of the lane.
     rival : float
-        Another lane takes part in further rounds and sizes if its best error is within this factor of the smallest,
-        times the handicap of that.
+        A lane takes part in further rounds and sizes if its smallest error is within this factor of that of the leading
+        lane, times the handicap of the latter.
     """
 
     branch: bool = False
@@ -142,7 +142,7 @@ def race(
             leaders = [arm for lane in _lanes(pool.values(), rung.rival) for arm in lane[:breadth]]
             _grow([variant for arm in leaders for variant in arm.variants()], size, pool, trials)
         for _ in range(2):
-            leaders = sorted(pool.values(), key=score)[: rung.refits]
+            leaders = [arm for lane in _lanes(pool.values(), rung.rival) for arm in lane[: rung.refits]]
             _grow([variant for arm in leaders for variant in arm.refits()], size, pool, trials)
         before = min(map(score, winners), default=np.inf)
         winners.append(most_regular(list(pool.values()), margin))
@@ -184,10 +184,8 @@ def _lanes(arms: Iterable[A], rival: float) -> list[list[A]]:
 
 def _survivors(arms: Iterable[A], rung: Rung) -> list[A]:
     """Return the arms that go on."""
-    order = sorted(arms, key=score)
-    going = [arm for arm in order if score(arm) <= rung.factor * score(order[0])][: rung.keep]
-    lanes = {arm.lane for arm in going}
-    return going + [lane[0] for lane in _lanes(order, rung.rival) if lane[0].lane not in lanes]
+    lanes = _lanes(arms, rung.rival)
+    return [arm for lane in lanes for arm in lane[: rung.keep] if score(arm) <= rung.factor * score(lane[0])]
 
 
 def finite(error: float) -> float:

@@ -13,7 +13,7 @@ from nurf.jets import Jet
 from nurf.networks import Ball, Features, Hyperplanes
 from nurf.solvers.sparse._charts import Bounds, Chart
 from nurf.solvers.sparse._misfit import Residual
-from nurf.solvers.sparse._options import Search
+from nurf.solvers.sparse._options import PeakSearch
 from nurf.solvers.sparse._penalties import row_sizes
 
 
@@ -48,7 +48,7 @@ def find_peaks(
     activation: Activation,
     bounds: Bounds,
     rng: np.random.Generator,
-    search: Search,
+    search: PeakSearch,
     *,
     widths: bool = False,
     also: Features | None = None,
@@ -64,7 +64,7 @@ def find_peaks(
         With one width. If widths are trained, seeds have widths of all sizes within the bounds.
     bounds : Bounds
     rng : numpy.random.Generator
-    search : Search
+    search : PeakSearch
     widths : bool
         Whether widths are searched too.
     also : Features, optional

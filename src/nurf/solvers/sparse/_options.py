@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Search:
+class PeakSearch:
     """How thoroughly the certificate is searched.
 
     Parameters
@@ -24,9 +24,9 @@ class Search:
     n_starts: int = 24
     n_steps: int = 4
 
-    def finer(self, factor: int = 4) -> Search:
+    def finer(self, factor: int = 4) -> PeakSearch:
         """Return a search with ``factor`` times as many seeds and starts, and twice as many steps."""
-        return Search(factor * self.n_seeds, factor * self.n_starts, 2 * self.n_steps)
+        return PeakSearch(factor * self.n_seeds, factor * self.n_starts, 2 * self.n_steps)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SparseOptions:
         Rounds of insertion, training and deletion for each alpha.
     max_steps : int
         Gauss-Newton steps of a round.
-    search : Search
+    search : PeakSearch
         How neurons to insert are searched. The end is certified by ``search.finer()``.
     looseness : float
         Tolerance of training between insertions, relative to the violation of the certificate: weights that the next
@@ -77,7 +77,7 @@ class SparseOptions:
     tolerance: float = 1e-2
     max_rounds: int = 30
     max_steps: int = 30
-    search: Search = field(default_factory=Search)
+    search: PeakSearch = field(default_factory=PeakSearch)
     looseness: float = 0.1
     min_insertions: int = 2
     neurons_per_insertion: int = 3

@@ -12,7 +12,7 @@ from nurf.solvers.sparse._certificate import Peaks, find_peaks
 from nurf.solvers.sparse._misfit import residual_jet
 from nurf.solvers.sparse._moves import exchange, insert, merge, prune, remove_redundant, train
 from nurf.solvers.sparse._objective import JointPoint, Objective
-from nurf.solvers.sparse._options import Search, SparseOptions
+from nurf.solvers.sparse._options import PeakSearch, SparseOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def solve_sparse(
 
 
 def search_peaks(
-    point: JointPoint, activation: Activation, rng: np.random.Generator, search: Search, own: bool = False
+    point: JointPoint, activation: Activation, rng: np.random.Generator, search: PeakSearch, own: bool = False
 ) -> Peaks:
     """Return the peaks of the certificate, by choice also those near the network's own neurons."""
     objective, network = point.objective, point.network

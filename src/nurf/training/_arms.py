@@ -1,0 +1,279 @@
+"""Sampled networks as arms of a race, and the data that they are raced on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from nurf.solvers import LeaveOneOut, Loss
+from nurf.solvers._rows import rows_per_sample
+from nurf.solvers.ridge import HeldOut, largest_near_best
+from nurf.solvers.ridge._precise import precise_cost
+from nurf.solvers.ridge._selection import representative_samples
+from nurf.training._fit import Fit, Stage
+from nurf.training._outer import ALL_ALPHAS
+from nurf.training._race import finite, race, score
+from nurf.training._search import Search, Space
+from nurf.training._settings import FromData, Setting
+from nurf.training._stages import State, Task, grow, require_derivatives
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """What is fitted, and the share of its squared error in the estimate."""
+
+    task: Task
+    share: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """Arms on the same data: what they are fitted to at each size, what they may choose, and their random numbers.
+
+    Parameters
+    ----------
+    name : str
+    task : Task
+        What is fitted in the end.
+    space : Space
+    search : Search
+    sizes : sequence of int
+        The sizes of the race.
+    entropy : tuple of int
+        Seed of the random numbers.
+    handicap : float, default 1
+        Factor of the errors in comparisons with other lanes.
+    """
+
+    name: str
+    task: Task
+    space: Space
+    search: Search
+    sizes: Sequence[int]
+    entropy: tuple[int, ...]
+    handicap: float = 1.0
+
+    @cached_property
+    def final(self) -> tuple[Split, ...]:
+        """All the data, as the winner is fitted to them."""
+        return (Split(self.task),)
+
+    @property
+    def refits(self) -> bool:
+        """Whether errors are estimated by refits on folds."""
+        other_rows = self.task.rule is not None and self.task.rule.uses_other_rows
+        return len(self.task.jet) <= self.search.few_samples and not other_rows
+
+    @cached_property
+    def _splits(self) -> dict[int, tuple[Split, ...]]:
+        return {size: tuple(self._make(size)) for size in self.sizes}
+
+    def splits(self, size: int) -> tuple[Split, ...]:
+        """Return what arms of a size are fitted to."""
+        return self.final if size == self.sizes[-1] and not self.refits else self._splits[size]
+
+    def rng(self, depth: int, split: int) -> np.random.Generator:
+        """Return the generator of a stage: the same for all arms, so that they differ in their settings only."""
+        return np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(depth, split)))
+
+    def _precise_cost(self, size: int) -> float:
+        """Return the number of operations that very small alphas take, with all derivatives in the loss."""
+        jet = self.task.jet
+        return precise_cost(len(jet) * rows_per_sample(jet, self.space.losses[-1]), size)
+
+    def _make(self, size: int) -> Iterator[Split]:
+        jet, search, rule = self.task.jet, self.search, self.task.rule
+        first = size == self.sizes[0] < self.sizes[-1]
+        precise = not first and self._precise_cost(self.sizes[-1]) <= search.max_precise_operations
+        operations = self.task.max_precise_operations if precise else 0.0
+        task = replace(self.task, max_precise_operations=operations)
+        if self.refits:
+            total = float(np.sum(jet.weights(0), where=jet.has_value))
+            order = self.rng(0, 10**6).permutation(len(jet))
+            folds = min(len(jet), self.search.n_folds)
+            for fold in range(folds):
+                held = np.zeros(len(jet), bool)
+                held[order[fold::folds]] = True
+                if np.sum(jet.weights(0)[held], where=jet.has_value[held]) > 0:
+                    share = float(np.sum(jet.weights(0)[held], where=jet.has_value[held])) / total
+                    yield Split(replace(task, jet=jet[~held], rule=HeldOut(jet[held])), share)
+        else:
+            limit = search.max_rows // 4 if len(jet) > search.max_rows else len(jet)
+            n = min(limit, max(search.rows_per_neuron * size, search.few_samples))
+            rows, multiples = representative_samples(jet, jet.weights(0), n)
+            yield Split(replace(task, jet=jet[rows], rule=(rule or LeaveOneOut()).coarse(multiples)))
+
+
+@dataclass(frozen=True, eq=False)
+class SampledArm:
+    """A network that is sampled in stages, as an arm of a race.
+
+    Parameters
+    ----------
+    contest : Lane
+    setting : Setting
+        How the neurons of the last stage are sampled.
+    before : SampledArm or None
+        The arm of the stage before.
+    sibling : SampledArm or None
+        An arm with the same neurons that differs in the loss.
+    """
+
+    contest: Lane
+    setting: Setting
+    before: SampledArm | None = None
+    sibling: SampledArm | None = None
+    size: int = 0
+    alpha: float | None = None
+    error: float = np.inf
+    seconds: float = 0.0
+    _states: dict[tuple[Split, ...], tuple[State, ...]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> Hashable:
+        """The lane and the settings of all stages."""
+        return (self.contest.name, self.setting, None if self.before is None else (self.before.key, self.before.size))
+
+    @property
+    def lane(self) -> str:
+        """The name of the lane."""
+        return self.contest.name
+
+    @property
+    def handicap(self) -> float:
+        """That of the lane."""
+        return self.contest.handicap
+
+    @property
+    def loss(self) -> Loss:
+        """How much derivatives count."""
+        return self.setting.loss
+
+    @property
+    def regularity(self) -> tuple[float, ...]:
+        """Larger widths first, then less weight on derivatives."""
+        loss = self.setting.loss
+        return (self.setting.activation.typical_width, -loss.gradients, -loss.hessians)
+
+    @property
+    def depth(self) -> int:
+        """Number of stages before this one."""
+        return 0 if self.before is None else self.before.depth + 1
+
+    def __str__(self) -> str:
+        return str(self.setting)
+
+    def grown(self, size: int) -> SampledArm:
+        """Return the arm at a size, with its error."""
+        start = time.perf_counter()
+        arm = replace(self, size=size)
+        splits = self.contest.splits(size)
+        alpha, error = _pooled(splits, arm.states(splits))
+        return replace(arm, alpha=alpha, error=finite(error), seconds=time.perf_counter() - start)
+
+    def variants(self) -> Iterator[SampledArm]:
+        """Yield arms of the same size that differ in one thing: the last setting, or a further stage."""
+        space = self.contest.space
+        for setting in space.variants(self.setting):
+            same_neurons = replace(setting, loss=self.setting.loss) == self.setting
+            yield SampledArm(self.contest, setting, self._start(setting), self if same_neurons else None)
+        for setting in space.estimates(self.setting):
+            yield SampledArm(self.contest, setting, before=self)
+
+    def refits(self) -> Iterator[SampledArm]:
+        """Yield arms with other weights of derivatives in the loss, or with derivatives estimated once more."""
+        for loss in self.contest.space.losses_near(self.setting.loss):
+            yield SampledArm(self.contest, replace(self.setting, loss=loss), self.before, self)
+        if not self.setting.source.keeps_neurons:
+            yield SampledArm(self.contest, self.setting, before=self)
+
+    def branches(self, many: bool) -> Iterator[SampledArm]:
+        """Yield the arms that go on from this one: with the same setting, another source, or narrower neurons.
+
+        If narrower neurons helped at the last size, they may help again.
+        """
+        space = self.contest.space
+        yield SampledArm(self.contest, self.setting, before=self)
+        if many and self.setting.source in space.sources:
+            for source in space.sources:
+                if source != self.setting.source:
+                    yield SampledArm(self.contest, replace(self.setting, source=source), before=self)
+        if many or self._narrowed:
+            position = space.activations.index(self.setting.activation)
+            for activation in space.activations[position + 1 : position + 2]:
+                yield SampledArm(self.contest, replace(self.setting, activation=activation), before=self)
+
+    @property
+    def _narrowed(self) -> bool:
+        """Whether the neurons are narrower than those of the size before."""
+        smaller = self.before
+        while smaller is not None and smaller.size == self.size:
+            smaller = smaller.before
+        widths = self.contest.space.activations
+        return smaller is not None and widths.index(self.setting.activation) > widths.index(smaller.setting.activation)
+
+    def _start(self, setting: Setting) -> SampledArm | None:
+        """Return the arm from which a variant starts: for a residual there must be one."""
+        if self.before is not None or not setting.source.derived or FromData() not in self.contest.space.sources:
+            return self.before
+        size = int(np.ceil(self.size / self.contest.search.growth))
+        return SampledArm(self.contest, replace(setting, source=FromData()), size=size)
+
+    def states(self, splits: tuple[Split, ...]) -> tuple[State, ...]:
+        """Return the neurons on given data, from which the next stage can go on."""
+        if splits not in self._states:
+            if self.sibling is not None and splits in self.sibling._states:
+                states = self.sibling._states[splits]
+            else:
+                before = [None] * len(splits) if self.before is None else self.before.states(splits)
+                states = tuple(
+                    grow(split.task, state, self.setting, self.size, self.contest.rng(self.depth, number))
+                    for number, (split, state) in enumerate(zip(splits, before, strict=True))
+                )
+            known = splits is self.contest.final and self.contest.refits and self.alpha is not None
+            alphas = np.array([self.alpha]) if known else None
+            self._states[splits] = tuple(state.with_loss(self.setting.loss, alphas) for state in states)
+        return self._states[splits]
+
+    def on_all_data(self) -> SampledArm:
+        """Return the arm with the error of its fit to all data, unless errors are those of refits."""
+        return self if self.contest.refits else replace(self, error=self.states(self.contest.final)[0].fit.error)
+
+    def history(self, splits: tuple[Split, ...]) -> tuple[Stage, ...]:
+        """Return all stages, as they are on the first of the splits."""
+        earlier = () if self.before is None else self.before.history(splits)
+        return (*earlier, self.states(splits)[0].stage(self.seconds))
+
+
+def _pooled(splits: Sequence[Split], states: Sequence[State]) -> tuple[float, float]:
+    """Return the best alpha for all fits together, and the root mean square error with it."""
+    fits = [state.fit for state in states]
+    if len({len(fit.alphas) for fit in fits}) > 1:  # some went on to smaller alphas
+        fits = [state.with_loss(state.setting.loss, ALL_ALPHAS).fit for state in states]
+    shares = np.array([split.share for split in splits])
+    errors = np.sqrt(shares @ np.square([fit.errors for fit in fits]) / shares.sum())
+    best = largest_near_best(fits[0].alphas, errors)
+    return float(fits[0].alphas[best]), float(errors[best])
+
+
+def fit_searched(lanes: Sequence[Lane]) -> Fit:
+    """Return the best sampled network of a race over the settings of all lanes, which share search and sizes."""
+    search, sizes = lanes[0].search, lanes[0].sizes
+    arms = [SampledArm(lane, setting) for lane in lanes for setting in lane.space.first_settings()]
+    for lane in lanes:
+        for source in lane.space.sources:
+            if source.derived and len(sizes) > 1:
+                require_derivatives(
+                    lane.space.activations[0], frozenset().union(*(d.needs for d in lane.space.densities))
+                )
+    outcome = race(arms, sizes, search.rungs(len(sizes)), improvement=search.improvement, margin=search.margin)
+    *smaller, last = outcome.winners
+    ahead = [arm.on_all_data() for arm in (*(arm for arm in smaller if score(arm) <= score(last)), last)]
+    best = min(ahead, key=score)
+    history = best.history(best.contest.final)
+    (state,) = best.states(best.contest.final)
+    return replace(state.fit, error=best.error, stage=history[-1], history=history, trials=outcome.trials)
