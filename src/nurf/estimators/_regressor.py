@@ -56,52 +56,58 @@ AUTO_IMPROVEMENT = 0.05  # by which each further size must lower the error then
 class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     """Regression by a shallow network with sampled inner weights.
 
-    ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are drawn from a density built
-    from derivative data, the outer weights ``c_n`` and the polynomial ``p`` found by ridge regression. Inputs and
+    ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are sampled from a density built
+    from derivative data, the outer weights ``c_n`` and the polynomial ``p`` are found by ridge regression. Inputs and
     values are scaled inside; all derivatives, in and out, are in the units of the data.
+
+    What is left open by the parameters is chosen by a race: many settings are compared with few neurons, few with more,
+    and one or two with all. ``report()`` shows what was tried. The race also fits the values alone, and uses
+    derivatives only if they clearly lower the estimated error.
 
     Parameters
     ----------
     n_neurons : int or "auto", default 1000
-        Number of neurons; a fit in stages ends earlier where a stage does not help. "auto" goes on growing, up to 4050,
-        as long as each stage lowers the estimated error by 5%.
+        Number of neurons. Fewer are used if more do not lower the estimated error. "auto" increases the number from 150
+        up to 4050 as long as each step lowers the estimated error by 5%.
     density : str or Density, default "auto"
-        The law of the hyperplanes: "uniform", "active_subspace", "local", "nonlocal", "representation", or an object
-        of ``nurf.densities``. "auto" takes the best of local, nonlocal and uniform where derivatives are given,
-        uniform elsewhere.
+        The density of the hyperplanes: "uniform", "active_subspace", "local", "nonlocal", "representation", or an
+        object of ``nurf.densities``. "auto" chooses from local, nonlocal and uniform sampling, with or without a metric
+        that is learned from the gradients.
     activation : str or Activation, default "sigmoid"
         "sigmoid", "erf", "heaviside" (order 1), "softplus", "relu" (order 2), or an object of ``nurf.activations``.
     width : float, "auto" or "multiscale", default "auto"
         Width of the transition of a smooth activation, in units of the ball into which the inputs are scaled. "auto"
-        lets every stage choose the width of its neurons from 0.025 to 1.6; "multiscale" does the same and spreads the
-        widths of single neurons by factors up to 4 around it. An activation object keeps its own.
+        chooses from 0.025 to 1.6, the same for all neurons of a stage or spread around it by factors up to 4;
+        "multiscale" always spreads them. An activation object keeps its own.
     alpha : float or "auto", default "auto"
         Ridge regularisation: the penalty ``alpha N / 2 |c|^2`` on half the mean squared error (paper, eq. 1.6), with
-        ``alpha`` in units of the mean energy of a feature. "auto" takes the largest within 5% of the best of a path.
+        ``alpha`` in units of the mean energy of a feature. "auto" takes the largest alpha of a path whose error is
+        within 5% of the best.
     selection : {"loo", "gcv"}, default "loo"
-        How the error of each alpha is estimated where no validation rows are given: closed-form leave-one-out, or
-        generalised cross-validation, which is faster and more often misled.
+        How errors are estimated if there are more than 150 samples and no validation samples: closed-form
+        leave-one-out, or generalised cross-validation, which is faster and less reliable. With fewer samples, errors are
+        estimated by refits on five folds.
     gradient_weight : float or "auto", default "auto"
-        How much the squared residual of a gradient counts in the loss beside that of a value, both in scaled units.
-        "auto" takes the best of 0, 0.001, 0.01 and 0.1 by the estimated error of the values.
+        Weight of the squared residual of a gradient in the loss, relative to that of a value, both in scaled units.
+        "auto" chooses from 0, 0.001, 0.01 and 0.1.
     hessian_weight : float, default 0
-        The same for Hessians (Frobenius).
+        The same for Hessians (in the Frobenius norm).
     derivatives : {"auto", "given", "estimate"}, default "auto"
-        What the sampling takes from: the derivatives that are given, or also estimates of those that are not known,
-        which are the derivatives of the network of the stage before. "auto" estimates where they are fully
-        known at less than half of the points, the activation is smooth and the density is "auto"; and where those that
-        are given hardly help in the loss, it also fits the values alone, and takes the smaller estimated error.
+        Which derivatives hyperplanes are sampled from. "given": those that are given. "estimate": unknown ones are
+        estimated by the derivatives of a smaller network. "auto" estimates them if they are fully known at less than
+        half of the points, the activation is smooth and the density is "auto"; and it may ignore derivatives.
     growth : float, None or "auto", default "auto"
-        Sample in four stages, each with ``growth`` times as many neurons as the one before, from the density of what
-        that one left over; "auto" is 3 for smooth activations. With None all neurons are sampled at once.
+        Number of neurons of a stage over that of the stage before, for residual stages: each stage samples from the
+        density of the residual of the one before. None samples from the density of the data only. "auto" chooses.
     tail : {"auto", "none", "constant", "affine"}, default "auto"
-        The polynomial ``p``; by default of degree one less than the activation's order.
+        The polynomial ``p``. By default its degree is one less than the order of the activation.
     scaling : {"box", "ball", None}, default "box"
-        How inputs are put into the unit ball: each by its own range, all by one number, or not at all.
+        How inputs are mapped into the unit ball: each by its own range, all by one factor, or not at all.
     check_gradients : bool, default False
-        Whether ``fit`` first compares the gradients with differences of the values, and raises where they contradict.
-    random_state : int, RandomState, Generator or None
-        Where the hyperplanes come from.
+        Whether ``fit`` first compares the gradients with differences of the values, and raises an error if they
+        contradict each other.
+    random_state : int, RandomState, Generator or None, default None
+        Seed for sampling the hyperplanes.
 
     Attributes
     ----------
@@ -114,17 +120,19 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     width_ : float
         The width of the neurons of the last stage, in scaled units.
     gradient_weight_ : float
-        How much gradients counted in the loss.
+        The weight of gradients in the loss.
     density_ : Density
-        The density that was sampled.
+        The density of the last stage.
     estimated_ : bool
         Whether derivatives were estimated for the sampling.
     n_samples_ : int
-        Number of rows that were fitted.
+        Number of samples that were fitted.
     fit_ : Fit
-        The fit in scaled units, with the path over alpha, and the history of the stages.
+        The fit in scaled units, with the path over alpha, the stages, and the trials of the race.
     scaling_ : Scaling
         The change of units.
+    posterior_ : Posterior
+        The uncertainty of the fit, in scaled units.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features_in_,)
 
@@ -328,12 +336,14 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         >>> model = RandomFeatureRegressor(50, random_state=0).fit(data.X, data.y, gradients=data.gradients)
         >>> print(model.report())
         50 neurons for 200 samples in 2 dimensions, ...
-          neurons                  50 (stages of 2 -> 6 -> 18 -> 50)
-          law                      ...: error ... with 50 neurons, against ...
+          neurons                  50...
+          density                  ...
           width                    ... of the radius of the data...
           derivatives in the loss  ...
           alpha                    ..., by leave-one-out
           estimated error          ... of the standard deviation of the values, ... in their units
+          race, 50 neurons         ... tried in ... s, the best of them:
+                                   ...
         """
         check_is_fitted(self, "fit_")
         scale = np.atleast_1d(self.scaling_.y_scale)

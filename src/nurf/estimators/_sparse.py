@@ -287,7 +287,7 @@ def polish(
     >>> from nurf import RandomFeatureRegressor, problems
     >>> wave = problems.get("planar_wave")
     >>> data = wave.jet(wave.sample(300, np.random.default_rng(0)))
-    >>> model = RandomFeatureRegressor(20, random_state=0).fit(data.X, data.y, gradients=data.gradients)
+    >>> model = RandomFeatureRegressor(10, density="uniform", width=0.2, random_state=0).fit(data.X, data.y)
     >>> polish(model, data, 5).score(data.X, data.y) > model.score(data.X, data.y)
     True
     """

@@ -79,7 +79,7 @@ class Search:
         """Return the sizes of the race for a network of ``n_neurons``.
 
         >>> Search().sizes(2000)
-        [223, 667, 2000]
+        [223, 669, 2000]
         """
         sizes = stage_counts(n_neurons, self.growth, int(np.ceil(n_neurons / self.growth ** (self.n_sizes - 1))))
         return [size for size in sizes if size >= min(self.first_size, n_neurons)]
