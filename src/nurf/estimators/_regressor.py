@@ -85,7 +85,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         within 5% of the best.
     selection : {"loo", "gcv"}, default "loo"
         How errors are estimated if there are more than 150 samples and no validation samples: closed-form
-        leave-one-out, or generalised cross-validation, which is faster and less reliable. With fewer samples, errors are
+        leave-one-out, or generalised cross-validation, which is faster and less reliable. With fewer samples they are
         estimated by refits on five folds.
     gradient_weight : float or "auto", default "auto"
         Weight of the squared residual of a gradient in the loss, relative to that of a value, both in scaled units.
