@@ -183,9 +183,12 @@ def _lanes(arms: Iterable[A], rival: float) -> list[list[A]]:
 
 
 def _survivors(arms: Iterable[A], rung: Rung) -> list[A]:
-    """Return the arms that go on."""
-    lanes = _lanes(arms, rung.rival)
-    return [arm for lane in lanes for arm in lane[: rung.keep] if score(arm) <= rung.factor * score(lane[0])]
+    """Return the arms that go on; of those that differ only in how they came there, the best."""
+    going: list[A] = []
+    for lane in _lanes(arms, rung.rival):
+        different = {str(arm): arm for arm in reversed(lane) if score(arm) <= rung.factor * score(lane[0])}
+        going += sorted(different.values(), key=score)[: rung.keep]
+    return going
 
 
 def finite(error: float) -> float:
