@@ -237,7 +237,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
     def _metrics(self, jet: Jet, activation: Activation) -> tuple[Metric, ...]:
         """Return the metrics that may be learned."""
-        free = self.density == "auto" and isinstance(activation, SmoothActivation) and jet.n_features > 1
+        free = self.density == "auto" and self._chooses_width(activation) and jet.n_features > 1
         return (Isotropic(), Diagonal(), Full()) if free else (Isotropic(),)
 
     def _estimated(self, density: Density, jet: Jet, activation: Activation) -> tuple[tuple[Density, Metric], ...]:
@@ -248,9 +248,14 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
     def _width_ratios(self, activation: Activation) -> tuple[float, ...]:
         """Return how much the widths of single neurons may vary."""
-        if not isinstance(self.width, str) or not isinstance(activation, SmoothActivation) or np.ndim(activation.width):
+        if not self._chooses_width(activation):
             return (1.0,)
         return (WIDTH_RATIO,) if self.width == "multiscale" else (1.0, WIDTH_RATIO)
+
+    def _chooses_width(self, activation: Activation) -> bool:
+        """Return whether widths are chosen. A number and the width of an activation object are kept as they are."""
+        named = isinstance(self.width, str) and isinstance(self.activation, str)
+        return named and isinstance(activation, SmoothActivation)
 
     def _may_ignore_derivatives(self, jet: Jet, activation: Activation) -> bool:
         """Return whether a fit to the values alone may win."""
