@@ -16,7 +16,6 @@ from nurf.solvers.ridge._posterior import MAX_LEFT_OUT, MIN_SAMPLES
 from nurf.training import fit_outer
 
 D, N_SAMPLES, ALPHA = 2, 14, 1e-3
-FORMS = {"primal": PrimalRidge, "dual": DualRidge, "precise": PreciseRidge}
 sizes = pytest.mark.parametrize("n_neurons", [6, 50])  # fewer neurons than samples, and more
 precisions = pytest.mark.parametrize("precise", [False, True], ids=["plain", "precise"])
 losses = pytest.mark.parametrize("loss", [Loss(), Loss(0.2), Loss(0.2, 0.03)], ids=repr)
@@ -50,8 +49,10 @@ def chosen(features, jet, **options):
 
 
 class TestCovariance:
-    @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
-    @sizes
+    @pytest.mark.parametrize(
+        ("form", "n_neurons"),  # the dual form is for more neurons than rows, of which a sample has up to six
+        [(PrimalRidge, 6), (PrimalRidge, 90), (DualRidge, 90), (PreciseRidge, 6), (PreciseRidge, 90)],
+    )
     @losses
     @pytest.mark.parametrize("degree", [-1, 0, 1])
     def test_all_forms_of_ridge_regression_factor_the_inverse_of_the_normal_matrix(self, form, n_neurons, loss, degree):
@@ -130,12 +131,12 @@ class TestNoise:
         assert abs(np.mean(found) - 1) < 0.0635
 
     def test_of_each_output(self):
-        """With 389 degrees of freedom, the relative standard deviation is 0.036; the tolerance is five of these."""
+        """From 100 stored samples, with a relative standard deviation of ``1 / sqrt(200)``; five of these are allowed."""
         rng, features = np.random.default_rng(0), make_features(10, D, 0)
         X = rng.uniform(-1, 1, size=(400, D))
         y = (features.design(X) @ rng.normal(size=11))[:, None] + rng.normal(size=(400, 2)) * [0.1, 1.0]
         posterior = chosen(features, Jet(X, y), alphas=np.array([1e-10]))
-        assert_allclose(posterior.noise, [0.1, 1.0], rtol=0.18)
+        assert_allclose(posterior.noise, [0.1, 1.0], rtol=5 / np.sqrt(200))
 
 
 class TestWeights:
