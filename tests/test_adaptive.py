@@ -49,8 +49,8 @@ class TestGrownEquations:
     @pytest.mark.parametrize("weights", [False, True])
     def test_equal_those_made_at_once(self, degree, weights):
         jet = wave(weights=weights)
-        law, rng = Uniform().prepare(jet), np.random.default_rng(1)
-        parts = [Features(law.sample(n, rng), Sigmoid(0.2), degree) for n in (5, 7, 11)]
+        density, rng = Uniform().prepare(jet), np.random.default_rng(1)
+        parts = [Features(density.sample(n, rng), Sigmoid(0.2), degree) for n in (5, 7, 11)]
         grown = NormalEquations.from_data(parts[0], jet)
         features = parts[0]
         for part in parts[1:]:
@@ -64,8 +64,8 @@ class TestGrownEquations:
 
     def test_many_rows_come_in_blocks(self, monkeypatch):
         jet = wave()
-        law, rng = Uniform().prepare(jet), np.random.default_rng(1)
-        old, new = (Features(law.sample(n, rng), Sigmoid(0.2)) for n in (5, 7))
+        density, rng = Uniform().prepare(jet), np.random.default_rng(1)
+        old, new = (Features(density.sample(n, rng), Sigmoid(0.2)) for n in (5, 7))
         whole = NormalEquations.from_data(old + new, jet)
         monkeypatch.setattr("nurf.networks._network.BLOCK_ELEMENTS", 13 * 17)
         monkeypatch.setattr("nurf.networks._network.LEAST_ROWS", 1)
@@ -77,9 +77,9 @@ class TestGrownEquations:
         joined = Features(planes[:2], Sigmoid(0.1)) + Features(planes[2:], Sigmoid([0.2, 0.3, 0.4]))
         assert_array_equal(joined.activation.width, [0.1, 0.1, 0.2, 0.3, 0.4])
         assert (Features(planes[:2], Sigmoid(0.1)) + Features(planes[2:], Sigmoid(0.1))).activation == Sigmoid(0.1)
-        with pytest.raises(ValueError, match=r"Sigmoid.*Softplus.*one network"):
+        with pytest.raises(ValueError, match=r"Sigmoid.*Softplus.*cannot be in the same network"):
             Features(planes[:2], Sigmoid(0.1)) + Features(planes[2:], Softplus(0.1))
-        with pytest.raises(ValueError, match=r"one degree, got 0 and 1"):
+        with pytest.raises(ValueError, match=r"tails of the same degree, got 0 and 1"):
             Features(planes[:2], Sigmoid(0.1)) + Features(planes[2:], Sigmoid(0.1), 1)
 
 
@@ -175,7 +175,7 @@ class TestStopping:
 class TestErrors:
     @pytest.mark.parametrize("counts", [[], [0, 5], [10, 10], [20, 10]])
     def test_of_counts(self, counts):
-        with pytest.raises(ValueError, match=r"whole numbers >= 1 that increase, got"):
+        with pytest.raises(ValueError, match=r"`counts` must be increasing whole numbers >= 1, got"):
             fit_adaptive(wave(), Uniform(), Sigmoid(0.1), counts, np.random.default_rng(0))
 
     def test_a_residual_needs_a_differentiable_network(self):

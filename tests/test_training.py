@@ -7,12 +7,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LinearRegression
 
+from dense import factor
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.densities import Local, Nonlocal, Uniform
 from nurf.jets import Jet
 from nurf.networks import Box, Features, Hyperplanes, ShallowNetwork
 from nurf.solvers import GeneralizedCrossValidation, Validation
-from nurf.solvers.ridge import factor
 from nurf.training import fit_outer, fit_random
 
 D = 3

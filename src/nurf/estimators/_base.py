@@ -103,7 +103,7 @@ def zero_derivatives(jet: Jet, order: int) -> list[Warning]:
     kind = DERIVATIVE_KINDS[order]
     if kind not in jet.known or np.any(jet.derivative_rows(order)):
         return []
-    return [UserWarning(f"all known {kind} are zero: hyperplanes are sampled uniformly")]
+    return [UserWarning(f"all known {kind} are zero: hyperplanes cannot be sampled from them")]
 
 
 class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]

@@ -191,10 +191,10 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         if held_out is not None:
             rule = Validation(scaling(held_out))
         activations = self._activations()
-        search, sizes = self._sizes(activations[0])
+        space = self._space(scaled, activations)
+        search, sizes = self._sizes(activations[0], space)
         task = Task(scaled, choose("tail", self.tail, TAILS), self._alphas(), rule, max_rows=search.max_rows)
         entropy = tuple(int(number) for number in rng.integers(2**32, size=4))
-        space = self._space(scaled, activations)
         lanes = [Lane("all data", task, space, search, sizes, entropy)]
         if self._may_ignore_derivatives(scaled, activations[0]):
             values = replace(task, jet=scaled.only(()))
@@ -245,7 +245,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
     def _metrics(self, jet: Jet, activation: Activation) -> tuple[Metric, ...]:
         """Return the metrics that may be learned."""
-        free = self.density == "auto" and isinstance(activation, SmoothActivation) and jet.n_features > 1
+        free = self.density == "auto" and self._chooses_width(activation) and jet.n_features > 1
         return (Isotropic(), Diagonal(), Full()) if free else (Isotropic(),)
 
     def _estimated(self, density: Density, jet: Jet, activation: Activation) -> tuple[tuple[Density, Metric], ...]:
@@ -256,9 +256,14 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
     def _width_ratios(self, activation: Activation) -> tuple[float, ...]:
         """Return how much the widths of single neurons may vary."""
-        if not isinstance(self.width, str) or not isinstance(activation, SmoothActivation) or np.ndim(activation.width):
+        if not self._chooses_width(activation):
             return (1.0,)
         return (WIDTH_RATIO,) if self.width == "multiscale" else (1.0, WIDTH_RATIO)
+
+    def _chooses_width(self, activation: Activation) -> bool:
+        """Return whether widths are chosen. A number and the width of an activation object are kept as they are."""
+        named = isinstance(self.width, str) and isinstance(self.activation, str)
+        return named and isinstance(activation, SmoothActivation)
 
     def _may_ignore_derivatives(self, jet: Jet, activation: Activation) -> bool:
         """Return whether a fit to the values alone may win."""
@@ -313,7 +318,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             return Search.growth if growable else None
         return None if growth is None else float(growth)
 
-    def _sizes(self, activation: Activation) -> tuple[Search, list[int]]:
+    def _sizes(self, activation: Activation, space: Space) -> tuple[Search, list[int]]:
         """Return the numbers of the search, and the sizes at which settings are compared."""
         search, growth = Search(), self._growth(activation)
         if isinstance(self.n_neurons, str) and self.n_neurons == "auto":
@@ -323,7 +328,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self._check_n_neurons()
         if growth is not None and self.growth != "auto":
             return search, stage_counts(self.n_neurons, growth)
-        return search, [self.n_neurons] if np.ndim(activation.width) else search.sizes(self.n_neurons)
+        return search, search.sizes(self.n_neurons) if space.has_choice else [self.n_neurons]
 
     def report(self) -> Report:
         """Return what was chosen and why: text in a terminal, a table in a notebook.

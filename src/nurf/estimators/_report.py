@@ -87,7 +87,9 @@ def _loss(fit: Fit) -> str:
         trials = [trial for trial in fit.trials if trial.size == size]
         with_, without = _best(trials, lambda trial: trial.loss != VALUES_ONLY), _best(trials, _without)
         if np.isfinite([with_, without]).all():
-            verdict = "they help" if fit.loss != VALUES_ONLY else "they do not help"
+            guides = fit.stage is not None and fit.stage.setting is not None and fit.stage.setting.needs
+            verdict = "they guide the sampling, but do not help here" if guides else "they do not help"
+            verdict = "they help" if fit.loss != VALUES_ONLY else verdict
             return f"{text}: {verdict}, error {with_:.2g} with and {without:.2g} without them ({size} neurons)"
     return text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,9 @@ class Features:
             raise ValueError(
                 f"`width` must be one number or one for each of {len(self.hyperplanes)} neurons, got shape {widths}"
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def tail(self) -> Tail:

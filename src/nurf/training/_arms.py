@@ -66,7 +66,7 @@ class Lane:
     def refits(self) -> bool:
         """Whether errors are estimated by refits on folds."""
         other_rows = self.task.rule is not None and self.task.rule.uses_other_rows
-        return len(self.task.jet) <= self.search.few_samples and not other_rows
+        return 2 <= np.count_nonzero(self.task.jet.has_value) <= self.search.few_samples and not other_rows
 
     @cached_property
     def _splits(self) -> dict[int, tuple[Split, ...]]:
@@ -93,11 +93,13 @@ class Lane:
         task = replace(self.task, max_precise_operations=operations)
         if self.refits:
             total = float(np.sum(jet.weights(0), where=jet.has_value))
-            order = self.rng(0, 10**6).permutation(len(jet))
-            folds = min(len(jet), self.search.n_folds)
+            folds = min(np.count_nonzero(jet.has_value), self.search.n_folds)
+            fold_of = np.empty(len(jet), int)
+            rng = self.rng(0, 10**6)
+            for part in (jet.has_value, ~jet.has_value):  # every fold has values, the same for all lanes
+                fold_of[part] = rng.permutation(np.count_nonzero(part)) % folds
             for fold in range(folds):
-                held = np.zeros(len(jet), bool)
-                held[order[fold::folds]] = True
+                held = fold_of == fold
                 if np.sum(jet.weights(0)[held], where=jet.has_value[held]) > 0:
                     share = float(np.sum(jet.weights(0)[held], where=jet.has_value[held])) / total
                     yield Split(replace(task, jet=jet[~held], rule=HeldOut(jet[held])), share)

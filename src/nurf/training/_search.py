@@ -120,6 +120,12 @@ class Space:
             if not getattr(self, name):
                 raise ValueError(f"`{name}` must have at least one member, got none")
 
+    @property
+    def has_choice(self) -> bool:
+        """Whether there is more than one setting."""
+        options = (self.densities, self.activations, self.losses, self.sources, self.width_ratios, self.metrics)
+        return bool(self.estimated) or any(len(members) > 1 for members in options)
+
     def first_settings(self) -> Iterator[Setting]:
         """Yield the settings that a race starts with: all densities with every second width."""
         loss = self.losses[len(self.losses) // 2]
