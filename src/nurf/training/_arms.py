@@ -13,13 +13,12 @@ from nurf.solvers import LeaveOneOut, Loss
 from nurf.solvers._rows import rows_per_sample
 from nurf.solvers.ridge import HeldOut, largest_near_best
 from nurf.solvers.ridge._precise import precise_cost
-from nurf.solvers.ridge._selection import representative_samples
 from nurf.training._fit import Fit, Stage
 from nurf.training._outer import ALL_ALPHAS
 from nurf.training._race import finite, race, score
 from nurf.training._search import Search, Space
 from nurf.training._settings import FromData, Setting
-from nurf.training._stages import State, Task, grow, require_derivatives
+from nurf.training._stages import State, Task, grow, require_derivatives, spaced
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +92,11 @@ class Lane:
         task = replace(self.task, max_precise_operations=operations)
         if self.refits:
             total = float(np.sum(jet.weights(0), where=jet.has_value))
-            folds = min(np.count_nonzero(jet.has_value), self.search.n_folds)
+            folds = min(int(np.count_nonzero(jet.has_value)), self.search.n_folds)
             fold_of = np.empty(len(jet), int)
             rng = self.rng(0, 10**6)
             for part in (jet.has_value, ~jet.has_value):  # every fold has values, the same for all lanes
-                fold_of[part] = rng.permutation(np.count_nonzero(part)) % folds
+                fold_of[part] = rng.permutation(int(np.count_nonzero(part))) % folds
             for fold in range(folds):
                 held = fold_of == fold
                 if np.sum(jet.weights(0)[held], where=jet.has_value[held]) > 0:
@@ -105,9 +104,8 @@ class Lane:
                     yield Split(replace(task, jet=jet[~held], rule=HeldOut(jet[held])), share)
         else:
             limit = search.max_rows // 4 if len(jet) > search.max_rows else len(jet)
-            n = min(limit, max(search.rows_per_neuron * size, search.few_samples))
-            rows, multiples = representative_samples(jet, jet.weights(0), n)
-            yield Split(replace(task, jet=jet[rows], rule=(rule or LeaveOneOut()).coarse(multiples)))
+            n = min(limit, max(search.rows_per_neuron * size, search.few_samples)) if first else limit
+            yield Split(replace(task, jet=jet[spaced(np.arange(len(jet)), n)], rule=(rule or LeaveOneOut()).coarse()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -52,7 +52,7 @@ class Search:
     n_folds : int, default 5
         Number of folds.
     rows_per_neuron : int, default 4
-        Arms of the first size are raced on so many samples for each neuron, if there are more.
+        Arms of the first size are raced on so many samples for each neuron, if there are more, evenly spaced.
     max_rows : int, default 20000
         Hyperplanes are sampled from at most so many rows, and arms are raced on a quarter of these.
     max_precise_operations : float, default 2e10

@@ -23,14 +23,8 @@ class Rule(ABC):
 
     uses_other_rows: ClassVar[bool] = False  # than those of the fit
 
-    def coarse(self, multiples: Array) -> Rule:
-        """Return a rule that costs less, for comparisons on a part of the samples.
-
-        Parameters
-        ----------
-        multiples : array of shape (n,)
-            For how many samples each of them stands.
-        """
+    def coarse(self) -> Rule:
+        """Return a rule that costs less, for comparisons."""
         return self
 
     @abstractmethod
@@ -90,7 +84,7 @@ class GeneralizedCrossValidation(Rule):
         return np.asarray(np.sqrt(ridge.mean_square_residual(alphas).sum(axis=1)) / left)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class LeaveOneOut(Rule):
     """The mean square of the values' residuals when a sample leaves the fit, with its value and all its derivatives.
 
@@ -104,16 +98,13 @@ class LeaveOneOut(Rule):
         Where the samples have more rows in all (with more than 1000 neurons, in proportion fewer), a part of them
         leaves in turn: those that ``representative_samples`` picks, which do not miss the few samples where the
         function varies most.
-    multiples : array of shape (n,), optional
-        For how many samples each of the samples stands in the mean; one by default.
     """
 
     max_rows: int = 4096
-    multiples: Array | None = None
 
-    def coarse(self, multiples: Array) -> LeaveOneOut:
-        """Return the rule with half the rows, for samples that stand for others."""
-        return LeaveOneOut(self.max_rows // 2, multiples)
+    def coarse(self) -> LeaveOneOut:
+        """Return the rule with half the rows."""
+        return LeaveOneOut(self.max_rows // 2)
 
     def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
         """Return the root mean square, outputs added up."""
@@ -124,8 +115,6 @@ class LeaveOneOut(Rule):
         index, multiples = representative_samples(jet, counts, max(1, rows // rows_per_sample(jet, ridge.loss)))
         shares = np.minimum(counts[index], unit) / counts[index]
         left = ridge.left_out(alphas, index, shares)[:, 0]
-        if self.multiples is not None:
-            multiples, counts = multiples * self.multiples[index], counts * self.multiples
         return np.asarray(np.sqrt(multiples @ np.sum(left**2, axis=2) / counts.sum()))
 
 
