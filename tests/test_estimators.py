@@ -482,7 +482,7 @@ class TestDensity:
         ids=str,
     )
     def test_auto_follows_the_derivatives(self, activation, given, expected):
-        """The regressor takes the best of three densities, of the order that fits; the map has no values to choose by."""
+        """The regressor takes the best of three densities, of the right order; the map has no values to choose by."""
         jet = draw()
         derivatives = {name: getattr(jet, name) for name in given}
         found = model(activation=activation).fit(jet.X, jet.y, **derivatives).density_

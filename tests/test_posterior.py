@@ -131,7 +131,7 @@ class TestNoise:
         assert abs(np.mean(found) - 1) < 0.0635
 
     def test_of_each_output(self):
-        """From 100 stored samples, with a relative standard deviation of ``1 / sqrt(200)``; five of these are allowed."""
+        """From 100 stored samples, with a relative standard deviation of ``1 / sqrt(200)``; five are allowed."""
         rng, features = np.random.default_rng(0), make_features(10, D, 0)
         X = rng.uniform(-1, 1, size=(400, D))
         y = (features.design(X) @ rng.normal(size=11))[:, None] + rng.normal(size=(400, 2)) * [0.1, 1.0]

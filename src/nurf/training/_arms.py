@@ -65,7 +65,7 @@ class Lane:
     def refits(self) -> bool:
         """Whether errors are estimated by refits on folds."""
         other_rows = self.task.rule is not None and self.task.rule.uses_other_rows
-        return 2 <= np.count_nonzero(self.task.jet.has_value) <= self.search.few_samples and not other_rows
+        return 2 <= int(np.count_nonzero(self.task.jet.has_value)) <= self.search.few_samples and not other_rows
 
     @cached_property
     def _splits(self) -> dict[int, tuple[Split, ...]]:
