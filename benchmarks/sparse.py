@@ -1,6 +1,6 @@
 """Compare sparse training with the paper's authors' code: neurons, error and seconds along the path over alpha.
 
-    OMP_NUM_THREADS=1 python benchmarks/sparse.py [--cases checkmark_2d ...] [--trials 3]
+    OMP_NUM_THREADS=1 python benchmarks/sparse.py [--cases checkmark_2d ...] [--trials 3] [--derivatives]
 
 The data, the widths, the penalty and the path are theirs: alpha_0 4^-n, gamma 10 (1d) or 5. Their loss is divided by
 d K, ours by K, so that their alpha is d times as large in our convention. What differs: our constant is not
@@ -8,6 +8,8 @@ penalised and no neuron; their weights are normalised by sqrt(|a|^2 + kappa b^2)
 last columns are the best error of a path of ours (two more factors of 4, in steps of 2) with at most as many neurons as
 theirs has at the step, and the seconds of all of that path. Of checkmark_3d there are no figures of theirs. Seconds are
 of one core, cumulated over the path; theirs were measured on a shared machine (+-30%).
+
+With --derivatives: what gradients and Hessians in the loss change, on few samples without noise.
 """
 
 import argparse
@@ -15,8 +17,9 @@ import time
 
 import numpy as np
 
+from nurf import problems
 from nurf.activations import Sigmoid
-from nurf.solvers import LogPenalty
+from nurf.solvers import LogPenalty, Loss
 from nurf.training import fit_sparse
 from reproduction.authors import reference as authors_errors
 from reproduction.cases import CASES
@@ -72,11 +75,40 @@ def run(case, seed, reference):
     return [(n, e, s) for (n, e, _), s in zip(steps, total * shares / shares[-1], strict=True)], budgets, statuses
 
 
+LOSSES = {"values": Loss(), "gradients": Loss(0.05), "Hessians": Loss(0.0, 3e-4), "both": Loss(0.05, 3e-4)}
+
+
+def derivatives(trials=8):
+    """Print errors and neurons with more and more derivatives in the loss."""
+    wave = problems.get("planar_wave")
+    print("| samples | " + " | ".join(f"{name}: error | neurons | seconds" for name in LOSSES) + " |")
+    print("|" + "---|" * (1 + 3 * len(LOSSES)))
+    for n in (30, 60, 120):
+        runs = np.array([[measured(wave, n, seed, loss) for loss in LOSSES.values()] for seed in range(trials)])
+        means = np.exp(np.log(runs).mean(axis=0))
+        print(f"| {n} | " + " | ".join(f"{e:.3f} | {size:.0f} | {s:.1f}" for e, size, s in means) + " |", flush=True)
+
+
+def measured(problem, n, seed, loss):
+    """Return the relative error on fresh points, the neurons and the seconds of a fit to ``n`` samples."""
+    rng = np.random.default_rng(seed)
+    jet, fresh = problem.jet(problem.sample(n, rng)), problem.sample(2000, rng)
+    start = time.process_time()
+    fit = fit_sparse(jet, Sigmoid(0.1), rng, alphas=[1e-2, 2.5e-3, 6e-4], loss=loss)
+    seconds = time.process_time() - start
+    truth, step = problem.value(fresh), fit.history[-1]
+    return np.linalg.norm(step.network.value(fresh) - truth) / np.linalg.norm(truth), step.n_neurons, seconds
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cases", nargs="+", default=list(PATHS), choices=list(PATHS))
     parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--derivatives", action="store_true", help="derivatives in the loss instead")
     arguments = parser.parse_args()
+    if arguments.derivatives:
+        derivatives()
+        return
     print("errors: exp(mean log error) over the trials; neurons and seconds: means")
     print(
         f"{'case':14s} step {'theirs: N':>10s} {'error':>8s} {'s':>7s} {'ours: N':>10s} {'error':>8s} {'s':>7s}", end=""
