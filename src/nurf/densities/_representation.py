@@ -234,7 +234,8 @@ def _data(jet: Jet, power: int) -> Array:
 def _atoms(data: Array, d: int) -> tuple[Array, Array]:
     """Return unit vectors (K, k m', d) and strengths (K, k, m'): the data along ``a`` are ``sum_i w_i (a.v_i)^power``.
 
-    Values need no direction, any will do; a gradient is one; a Hessian is its eigenvectors, by eigenvalue.
+    Values need no direction, any will do; a gradient is one; a Hessian is its eigenvectors, by eigenvalue, with signs
+    that do not depend on how they were computed: samples are drawn around them.
     """
     n = len(data)
     if data.ndim == 2:
@@ -243,7 +244,9 @@ def _atoms(data: Array, d: int) -> tuple[Array, Array]:
         lengths = np.linalg.norm(data, axis=2, keepdims=True)
         return np.where(lengths > 0, data / np.where(lengths > 0, lengths, 1.0), np.eye(d)[0]), lengths
     values, vectors = np.linalg.eigh((data + np.swapaxes(data, 2, 3)) / 2)
-    return np.swapaxes(vectors, 2, 3).reshape(n, -1, d), values
+    side = np.cos(np.arange(1, d + 1))  # orthogonal to no vector of whole numbers, nor to any that data would have
+    vectors = np.swapaxes(vectors, 2, 3)
+    return np.where(vectors @ side < 0, -1.0, 1.0)[..., None].reshape(n, -1, 1) * vectors.reshape(n, -1, d), values
 
 
 def _nearest_neighbour_density(X: Array, weights: Array) -> Array:
