@@ -104,7 +104,7 @@ class TestUniformKernel:
         mean = phi @ phi.T / n
         standard_error = np.sqrt((phi**2 @ (phi**2).T / n - mean**2) / n)
         scores = (UniformKernel(activation, R)(make_points(d)) - mean) / standard_error
-        assert np.abs(scores).max() < 4.5
+        assert np.abs(scores).max() < 5.5  # 21 normal variables: one seed in a million
 
     @each_dimension
     @each_activation
@@ -373,15 +373,17 @@ class TestKernelRidge:
         (X, y), fresh, alpha = make_data(), make_data(seed=4)[0], 1e-3 * R ** (2 * activation.order - 2)
         kernel = UniformKernel(activation, R)
         limit = KernelRidge(alpha=alpha * len(X), kernel="precomputed").fit(kernel(X), y).predict(kernel(fresh, X))
-        sizes, errors = np.array([100, 400, 1600, 6400]), []
+        sizes, errors = np.array([64, 256, 1024, 4096]), []
         for n_neurons in sizes:
             squares = []
-            for seed in range(12):
+            for seed in range(40):
                 features = make_features(activation, n_neurons, seed=100 + seed)
                 weights = LeastSquares(features, Jet(X, y)).ridge().solve(np.array([alpha]))[0, :, 0]
                 squares.append(np.mean((ShallowNetwork(features, weights).value(fresh) - limit) ** 2))
             errors.append(np.sqrt(np.mean(squares)))
         slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+        # The squares have a relative deviation of 0.9 at most: that of the logarithms of the errors is 0.9 / sqrt(40) / 2,
+        # and that of the slope 0.023. The bound leaves 4 of those beside 0.05 by which small networks change the slope.
         assert -0.65 < slope < -0.35
         assert errors[-1] < 0.05 * np.sqrt(np.mean(limit**2))
 
@@ -431,7 +433,7 @@ class TestRkhsNorm:
             features = make_features(Sigmoid(0.1), n_neurons)
             weights = LeastSquares(features, Jet(X, y)).ridge().solve(np.array([1e-3]))[0, :, 0]
             norms.append(rkhs_norm(ShallowNetwork(features, weights)))
-        assert_allclose(norms[0], norms[1], rtol=0.05)
+        assert_allclose(norms[0], norms[1], rtol=0.05)  # over seeds the ratio has a deviation of 0.008
 
     @pytest.mark.parametrize(("activation", "order"), [(Sigmoid(0.1), 1), (Softplus(0.1), 2)], ids=str)
     def test_a_law_that_suits_the_function_has_a_smaller_norm(self, activation, order):
@@ -445,4 +447,5 @@ class TestRkhsNorm:
                 if np.mean((network.value(fresh.X) - fresh.y) ** 2) < 0.05**2 * np.mean(fresh.y**2):
                     norms[type(density)] = rkhs_norm(network)  # of the first, the smoothest, that is good enough
                     break
+        # Over seeds the logarithm of the ratio is -1.1 with a deviation of 0.14: log(0.6) is four deviations away.
         assert norms[Nonlocal] < 0.6 * norms[Uniform]
