@@ -39,6 +39,13 @@ def pytest_configure(config):
         hypothesis.core.global_force_seed = shift
 
 
+@pytest.fixture
+def own_memory(request):
+    """Skip a test that measures memory if the library is perturbed, which takes memory too."""
+    if request.config.getoption("rounding"):
+        pytest.skip("--rounding takes memory of its own")
+
+
 def pytest_report_header(config):
     return f"perturbations: --rounding {config.getoption('rounding')} --shift-seeds {config.getoption('shift_seeds')}"
 

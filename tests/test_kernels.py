@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy.integrate import dblquad, quad
 from scipy.special import expit, gamma, ndtr, zeta
 from sklearn.base import clone
@@ -18,6 +18,7 @@ from nurf.densities import Nonlocal, Uniform
 from nurf.jets import Jet
 from nurf.kernels import FiniteRankKernel, UniformKernel, rkhs_norm
 from nurf.networks import Ball, Features, Hyperplanes, ShallowNetwork
+from nurf.solvers.ridge import LeastSquares
 from nurf.training import fit_random
 
 R = 1.3
@@ -50,6 +51,11 @@ def make_points(d, n=6, reach=0.6, seed=0):
     X[0] = 0.0
     X[2] = X[1] * (1 - DELTA / np.linalg.norm(X[1]))
     return X
+
+
+def assert_rounding(actual, expected):
+    """Assert that kernels agree up to rounding: a dozen operations of relative error 1e-15 on terms of size R^4."""
+    assert_allclose(actual, expected, rtol=0, atol=1.2e-14 * R**4)
 
 
 unit_gauss = cache(np.polynomial.legendre.leggauss)
@@ -99,7 +105,7 @@ class TestUniformKernel:
         mean = phi @ phi.T / n
         standard_error = np.sqrt((phi**2 @ (phi**2).T / n - mean**2) / n)
         scores = (UniformKernel(activation, R)(make_points(d)) - mean) / standard_error
-        assert np.abs(scores).max() < 4.5
+        assert np.abs(scores).max() < 5.5  # 21 normal variables: one seed in a million
 
     @each_dimension
     @each_activation
@@ -166,7 +172,7 @@ class TestUniformKernel:
     @pytest.mark.parametrize("d", [1, 2, 6])
     def test_is_symmetric_and_positive_semidefinite(self, activation, d):
         matrix = UniformKernel(activation, R)(make_points(d, n=80))
-        assert_array_equal(matrix, matrix.T)
+        assert_rounding(matrix, matrix.T)
         assert np.linalg.eigvalsh(matrix).min() > -1e-12
         if activation == Heaviside():
             assert np.linalg.eigvalsh(matrix).min() > 1e-6
@@ -203,12 +209,13 @@ class TestUniformKernel:
         X, kernel = make_points(3), UniformKernel(Sigmoid(DELTA), R)
         matrix = kernel(X)
         assert kernel(X[:2], X[2:]).shape == (2, 4)
-        assert_array_equal(kernel(X[:2], X[2:]), matrix[:2, 2:])
-        assert_array_equal(kernel(X[1], X), matrix[1])
-        assert_array_equal(kernel(X, X[1]), matrix[:, 1])
+        assert kernel(X[1], X).shape == kernel(X, X[1]).shape == (6,)
         assert isinstance(kernel(X[1], X[3]), float)
-        assert kernel(X[1], X[3]) == matrix[1, 3]
-        assert kernel(X[1]) == matrix[1, 1]
+        assert_rounding(kernel(X[:2], X[2:]), matrix[:2, 2:])
+        assert_rounding(kernel(X[1], X), matrix[1])
+        assert_rounding(kernel(X, X[1]), matrix[:, 1])
+        assert_rounding(kernel(X[1], X[3]), matrix[1, 3])
+        assert_rounding(kernel(X[1]), matrix[1, 1])
 
     def test_is_a_spec(self):
         assert UniformKernel(Sigmoid(0.1)) == UniformKernel(Sigmoid(0.1), radius=1.0)
@@ -356,7 +363,7 @@ class TestKernelRidge:
     def test_ridge_on_features_is_kernel_ridge(self, activation, n):
         X, y = make_data(n=n)
         features, alpha = make_features(activation, 60), 1e-3
-        coef = factor(features, Jet(X, y)).solve(np.array([alpha]))[0, :, 0]
+        coef = LeastSquares(features, Jet(X, y)).ridge().solve(np.array([alpha]))[0, :, 0]
         kernel = FiniteRankKernel(features)
         fitted = KernelRidge(alpha=alpha * n, kernel="precomputed").fit(kernel(X), y)
         fresh = make_data(seed=4)[0]
@@ -367,15 +374,17 @@ class TestKernelRidge:
         (X, y), fresh, alpha = make_data(), make_data(seed=4)[0], 1e-3 * R ** (2 * activation.order - 2)
         kernel = UniformKernel(activation, R)
         limit = KernelRidge(alpha=alpha * len(X), kernel="precomputed").fit(kernel(X), y).predict(kernel(fresh, X))
-        sizes, errors = np.array([100, 400, 1600, 6400]), []
+        sizes, errors = np.array([64, 256, 1024, 4096]), []
         for n_neurons in sizes:
             squares = []
-            for seed in range(12):
+            for seed in range(40):
                 features = make_features(activation, n_neurons, seed=100 + seed)
-                weights = factor(features, Jet(X, y)).solve(np.array([alpha]))[0, :, 0]
+                weights = LeastSquares(features, Jet(X, y)).ridge().solve(np.array([alpha]))[0, :, 0]
                 squares.append(np.mean((ShallowNetwork(features, weights).value(fresh) - limit) ** 2))
             errors.append(np.sqrt(np.mean(squares)))
         slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+        # The squares have a relative deviation of at most 0.9; the logarithms of the errors have 0.9 / sqrt(40) / 2,
+        # and that of the slope 0.023. The bound leaves 4 of those beside 0.05 by which small networks change the slope.
         assert -0.65 < slope < -0.35
         assert errors[-1] < 0.05 * np.sqrt(np.mean(limit**2))
 
@@ -402,7 +411,7 @@ class TestRkhsNorm:
     def test_is_the_norm_of_kernel_ridge(self):
         X, y = make_data(shifts=[0.0, 1.0, 2.0])
         features, alpha = make_features(Sigmoid(0.1), 60), 1e-3
-        weights = factor(features, Jet(X, y)).solve(np.array([alpha]))[0]
+        weights = LeastSquares(features, Jet(X, y)).ridge().solve(np.array([alpha]))[0]
         matrix = FiniteRankKernel(features)(X)
         dual = KernelRidge(alpha=alpha * len(X), kernel="precomputed").fit(matrix, y).dual_coef_
         norms = rkhs_norm(ShallowNetwork(features, weights))
@@ -423,9 +432,9 @@ class TestRkhsNorm:
         norms = []
         for n_neurons in (2000, 8000):
             features = make_features(Sigmoid(0.1), n_neurons)
-            weights = factor(features, Jet(X, y)).solve(np.array([1e-3]))[0, :, 0]
+            weights = LeastSquares(features, Jet(X, y)).ridge().solve(np.array([1e-3]))[0, :, 0]
             norms.append(rkhs_norm(ShallowNetwork(features, weights)))
-        assert_allclose(norms[0], norms[1], rtol=0.05)
+        assert_allclose(norms[0], norms[1], rtol=0.05)  # over seeds the ratio has a deviation of 0.008
 
     @pytest.mark.parametrize(("activation", "order"), [(Sigmoid(0.1), 1), (Softplus(0.1), 2)], ids=str)
     def test_a_law_that_suits_the_function_has_a_smaller_norm(self, activation, order):
@@ -434,9 +443,10 @@ class TestRkhsNorm:
         norms = {}
         for density in (Uniform(), Nonlocal(order, bandwidth=0.2)):
             features = Features(density.prepare(jet).sample(300, rng), activation, order - 1)
-            for weights in factor(features, jet).solve(np.logspace(0, -12, 49))[..., 0]:
+            for weights in LeastSquares(features, jet).ridge().solve(np.logspace(0, -12, 49))[..., 0]:
                 network = ShallowNetwork(features, weights)
                 if np.mean((network.value(fresh.X) - fresh.y) ** 2) < 0.05**2 * np.mean(fresh.y**2):
                     norms[type(density)] = rkhs_norm(network)  # of the first, the smoothest, that is good enough
                     break
+        # Over seeds the logarithm of the ratio is -1.1 with a deviation of 0.14: log(0.6) is four deviations away.
         assert norms[Nonlocal] < 0.6 * norms[Uniform]

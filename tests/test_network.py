@@ -102,6 +102,7 @@ def test_row_blocks_cover_every_row_once(rows, columns):
 
 
 @pytest.mark.parametrize(("name", "megabytes"), [("value", 25), ("gradient", 25), ("hessian", 90)])
+@pytest.mark.usefixtures("own_memory")
 def test_memory_stays_far_below_one_number_per_row_neuron_and_input(name, megabytes):
     network, X = random_network(Sigmoid(0.3), n_neurons=1000, d=30), points(3000, 30)  # 720 MB if all at once
     tracemalloc.start()

@@ -104,6 +104,15 @@ def test_eigenvectors_keep_their_meaning_but_not_their_signs():
     assert_allclose(left * sizes @ right, matrix, atol=1e-12)
 
 
+def test_each_matrix_of_a_stack_is_decomposed_alone():
+    matrices = np.random.default_rng(0).normal(size=(5, 3, 3))
+    values, vectors = run("np.linalg.eigh(m)", m=matrices)
+    for i, matrix in enumerate(matrices):
+        alone = run("np.linalg.eigh(m)", m=matrix)
+        assert_array_equal(values[i], alone[0])
+        assert_array_equal(vectors[i], alone[1])
+
+
 def test_classes_of_scipy_are_not_rounded():
     assert run("cKDTree(t).n", t=T) == 4
 

@@ -131,7 +131,9 @@ def test_the_table_is_the_exact_function_on_both_sides_and_beyond_its_reach(name
     values = Profile(eta, d, k, width)(t)
     assert_allclose(values, exact, atol=1e-8 * np.abs(exact).max(), rtol=0)
     far = np.abs(t) > 101 * width
-    assert_allclose(values[far], exact[far], rtol=1e-12)
+    # There the values are computed. They are one part of a complex number, and round like the whole of it.
+    sizes = width ** -(d + k) * constant(d) / np.pi * np.abs(eta.moment(d - 1 + k, t / width))
+    assert np.all(np.abs(values - exact)[far] <= 1e-12 * sizes[far])
 
 
 @every

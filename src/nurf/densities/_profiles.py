@@ -147,11 +147,9 @@ class _Table:
         position -= cell
         c = self.coef.take(cell, axis=0, mode="clip")
         values = ((c[..., 3] * position + c[..., 2]) * position + c[..., 1]) * position + c[..., 0]
-        if self.odd:
-            values = np.where(t < 0, -values, values)
         if far.any():
-            values[far] = self.exact(t[far])
-        return np.asarray(values)
+            values[far] = self.exact(np.abs(t[far]))
+        return np.asarray(np.where(t < 0, -values, values) if self.odd else values)
 
 
 @lru_cache(maxsize=32)

@@ -240,8 +240,9 @@ def _data(jet: Jet, power: int) -> Array:
 def _decomposition(data: Array, d: int) -> tuple[Array, Array]:
     """Return unit vectors ``v`` (K, k m', d) and factors ``w`` (K, k, m') that express the data along any normal ``a``.
 
-    ``sum_i w_i (a.v_i)^power`` is ``f`` for values (with any ``v``), ``a.grad f`` for gradients (with their direction
-    and length), and ``a^T hess f a`` for Hessians (with their eigenvectors and eigenvalues).
+            ``sum_i w_i (a.v_i)^power`` is ``f`` for values (with any ``v``), ``a.grad f`` for gradients (with their direction
+        and length), and ``a^T hess f a`` for Hessians (with their eigenvectors and eigenvalues).
+    The signs of eigenvectors do not depend on how they were computed: samples are drawn around them.
     """
     n = len(data)
     if data.ndim == 2:
@@ -250,7 +251,9 @@ def _decomposition(data: Array, d: int) -> tuple[Array, Array]:
         lengths = np.linalg.norm(data, axis=2, keepdims=True)
         return np.where(lengths > 0, data / np.where(lengths > 0, lengths, 1.0), np.eye(d)[0]), lengths
     values, vectors = np.linalg.eigh((data + np.swapaxes(data, 2, 3)) / 2)
-    return np.swapaxes(vectors, 2, 3).reshape(n, -1, d), values
+    side = np.cos(np.arange(1, d + 1))  # orthogonal to no vector of whole numbers, nor to any that data would have
+    vectors = np.swapaxes(vectors, 2, 3)
+    return np.where(vectors @ side < 0, -1.0, 1.0)[..., None].reshape(n, -1, 1) * vectors.reshape(n, -1, d), values
 
 
 def _nearest_neighbour_density(X: Array, weights: Array) -> Array:

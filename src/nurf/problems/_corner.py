@@ -34,7 +34,7 @@ class Corner(Problem):
         return np.asarray(np.maximum(x.max(axis=1), 0.0))
 
     def _gradient(self, x: Array) -> Array:
-        return np.asarray(SLOPES[np.argmax(x @ SLOPES.T, axis=1)])
+        return np.asarray(SLOPES[np.argmax(np.insert(x, 0, 0.0, axis=1), axis=1)])
 
     def _hessian(self, x: Array) -> Array:
         return np.zeros((len(x), 2, 2))
