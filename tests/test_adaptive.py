@@ -214,16 +214,17 @@ class TestErrors:
 
 class TestEstimator:
     def test_stages_mend_what_local_sampling_cannot(self):
-        """With 20 seeds, the ratio of the errors was 0.044 to 0.085, and its logarithm had a deviation of 0.16."""
+        """The ratio of the errors was 0.044 to 0.085 for 139 of 140 seeds and 0.4 for one: the median of five is safe."""
         corner = problems.get("corner")
-        data = corner.jet(corner.grid(31))
-        errors = {}
-        for growth in (None, 2.0):
-            model = RandomFeatureRegressor(
-                100, density="local", width=0.05, growth=growth, gradient_weight=0, random_state=0
+        data, ratios = corner.jet(corner.grid(31)), []
+        for seed in range(5):
+            options = {"density": "local", "width": 0.05, "gradient_weight": 0, "random_state": seed}
+            at_once, in_stages = (
+                RandomFeatureRegressor(100, growth=growth, **options).fit(data.X, data.y, gradients=data.gradients)
+                for growth in (None, 2.0)
             )
-            errors[growth] = relative(model.fit(data.X, data.y, gradients=data.gradients), corner)
-        assert errors[2.0] < errors[None] / 4
+            ratios.append(relative(in_stages, corner) / relative(at_once, corner))
+        assert np.median(ratios) < 0.25
 
     def test_growth_decides_the_sizes(self):
         """Sampled from the residual, the winner of a size keeps the neurons of the size before."""
