@@ -1,4 +1,4 @@
-"""Residual stages: what each stage samples from, that nothing is recomputed wrongly, and when a stage is fallback."""
+"""Residual stages: what each stage samples from, that growing equals fitting anew, and when the data take over."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from nurf.activations import Heaviside, Sigmoid, Softplus
 from nurf.densities import Local, Nonlocal, Uniform
 from nurf.densities._base import Density
 from nurf.networks import Features
-from nurf.solvers import Validation
+from nurf.solvers import Rule, Validation
 from nurf.solvers.ridge import NormalEquations
 from nurf.training import fit_adaptive, fit_outer, fit_random, stage_counts
 
@@ -30,6 +30,19 @@ class Spy(Density):
     def _prepare(self, jet, domain):
         self.seen.append(jet)
         return self.inner.prepare(jet, domain)
+
+
+@dataclass(frozen=True)
+class Scripted(Rule):
+    """A rule with given estimates: one for each number of neurons."""
+
+    by_size: dict
+
+    def errors(self, ridge, alphas, coefficients):
+        return np.full(len(alphas), self.by_size[ridge.n_neurons])
+
+
+REGULARISED = np.logspace(0, -8, 9)  # the weights stay moderate, and the slopes of the network near those of the data
 
 
 def wave(n=300, noise=0.0, seed=0, weights=False):
@@ -103,13 +116,14 @@ class TestStages:
         assert_allclose([fit.alpha, fit.error], [again.alpha, again.error], rtol=1e-6)
 
     def test_each_stage_samples_from_the_residual_of_the_last(self):
-        jet, spy, counts = wave(), Spy(), [30, 60, 100]
-        options = {"patience": 9, "alphas": np.logspace(0, -8, 9)}  # differences of huge weights would show nothing
-        fit_adaptive(jet, spy, Sigmoid(0.2), counts, np.random.default_rng(0), **options)
+        jet, spy, sizes = wave(), Spy(), {10: 3.0, 30: 2.0, 90: 1.0}  # so that the last stage is always the best
+        options = {"alphas": np.array([1e-4]), "rule": Scripted(sizes)}
+        fit_adaptive(jet, spy, Sigmoid(0.2), list(sizes), np.random.default_rng(0), **options)
         assert len(spy.seen) == 3
         assert_array_equal(spy.seen[0].gradients, jet.gradients)
         for stage in (1, 2):
-            first = fit_adaptive(jet, Spy(), Sigmoid(0.2), counts[:stage], np.random.default_rng(0), **options).network
+            counts = list(sizes)[:stage]
+            first = fit_adaptive(jet, Spy(), Sigmoid(0.2), counts, np.random.default_rng(0), **options).network
             h = 1e-5
             steps = [h * e for e in np.eye(2)]
             slopes = np.stack([(first.value(jet.X + s) - first.value(jet.X - s)) / (2 * h) for s in steps], axis=-1)
@@ -119,15 +133,14 @@ class TestStages:
     def test_hessians_of_the_residual_for_softplus(self):
         problem = problems.get("gaussian_bump")
         jet, spy = problem.jet(problem.grid(200)), Spy(inner=Local(2, jitter=0.05))
-        fit = fit_adaptive(jet, spy, Softplus(0.05), [10, 20], np.random.default_rng(0))
-        assert len(fit.history) == 2
+        fit = fit_adaptive(jet, spy, Softplus(0.05), [20, 40], np.random.default_rng(0), alphas=REGULARISED)
+        assert [stage.fallback for stage in fit.history] == [None, None]
         assert np.linalg.norm(spy.seen[1].hessians) < np.linalg.norm(jet.hessians)
 
     def test_history_tells_each_stage(self):
         jet, held = wave(), wave(200, seed=7)
-        fit = fit_adaptive(
-            jet, Local(jitter=0.2), Sigmoid(0.1), [20, 40, 80], np.random.default_rng(0), rule=Validation(held)
-        )
+        options = {"rule": Validation(held), "alphas": REGULARISED}
+        fit = fit_adaptive(jet, Local(jitter=0.2), Sigmoid(0.1), [20, 40, 80], np.random.default_rng(0), **options)
         assert [stage.n_neurons for stage in fit.history] == [20, 40, 80]
         assert all(stage.seconds > 0 and stage.alpha > 0 and stage.fallback is None for stage in fit.history)
         assert fit.error == min(stage.error for stage in fit.history)
@@ -149,27 +162,38 @@ class TestRefusal:
         assert_array_equal(spy.seen[1].gradients, jet.gradients)
 
     def test_nothing_is_refused_when_regularised(self):
-        fit = fit_adaptive(wave(noise=0.05), Local(jitter=0.1), Sigmoid(0.1), [50, 100], np.random.default_rng(0))
+        jet = wave(noise=0.05)
+        fit = fit_adaptive(
+            jet, Local(jitter=0.1), Sigmoid(0.1), [50, 100], np.random.default_rng(0), alphas=REGULARISED
+        )
         assert [stage.fallback for stage in fit.history] == [None, None]
 
 
 class TestStopping:
-    def test_stops_when_stages_do_not_help(self):
-        jet = wave(noise=1.0)
-        counts = [150, 160, 170, 180, 190]
-        fit = fit_adaptive(jet, Uniform(), Sigmoid(0.1), counts, np.random.default_rng(0), patience=1)
-        errors = [stage.error for stage in fit.history]
-        assert len(errors) < len(counts)
-        assert errors[-1] >= 0.99 * min(errors[:-1])
-        assert fit.error == min(errors)
-
-    def test_the_best_stage_is_kept(self):
+    def sizes(self, errors, patience):
+        """The stages and the size of the network, for given errors of the stages."""
         fit = fit_adaptive(
-            wave(noise=1.0), Uniform(), Sigmoid(0.02), [10, 100, 250], np.random.default_rng(0),
-            alphas=np.array([1e-9]), patience=9,
+            wave(), Uniform(), Sigmoid(0.2), list(errors), np.random.default_rng(0), rule=Scripted(errors),
+            patience=patience,
         )  # fmt: skip
         best = min(fit.history, key=lambda stage: stage.error)
-        assert fit.network.features.n_neurons == best.n_neurons == 10
+        assert fit.stage == best
+        assert fit.error == best.error
+        assert fit.network.features.n_neurons == best.n_neurons
+        return [stage.n_neurons for stage in fit.history], best.n_neurons
+
+    @pytest.mark.parametrize(("patience", "last"), [(1, 160), (2, 180), (3, 185)])
+    def test_after_some_stages_in_a_row_that_hardly_help(self, patience, last):
+        errors = {150: 1.0, 160: 0.995, 165: 0.8, 170: 0.799, 180: 0.798, 185: 0.797, 190: 0.796}
+        sizes, best = self.sizes(errors, patience)
+        assert sizes == [size for size in errors if size <= last]
+        assert best == sizes[-1]
+
+    def test_small_stages_do_not_count(self):
+        assert self.sizes({20: 1.0, 40: 1.0, 80: 1.0, 120: 0.5}, 1) == ([20, 40, 80, 120], 120)
+
+    def test_the_best_stage_is_kept(self):
+        assert self.sizes({10: 0.5, 120: 1.0, 130: 2.0}, 9) == ([10, 120, 130], 10)
 
 
 class TestErrors:
@@ -190,16 +214,25 @@ class TestErrors:
 
 class TestEstimator:
     def test_stages_mend_what_local_sampling_cannot(self):
+        """The ratio of the errors was below 0.09 for 139 of 140 seeds and 0.4 for one: the median of five is safe."""
         corner = problems.get("corner")
-        data = corner.jet(corner.grid(31))
-        errors = {}
-        for growth in (None, 2.0):
-            model = RandomFeatureRegressor(200, density="local", width=0.05, growth=growth, random_state=0)
-            errors[growth] = relative(model.fit(data.X, data.y, gradients=data.gradients), corner)
-        assert errors[2.0] < errors[None] / 3
+        data, ratios = corner.jet(corner.grid(31)), []
+        for seed in range(5):
+            options = {"density": "local", "width": 0.05, "gradient_weight": 0, "random_state": seed}
+            at_once, in_stages = (
+                RandomFeatureRegressor(100, growth=growth, **options).fit(data.X, data.y, gradients=data.gradients)
+                for growth in (None, 2.0)
+            )
+            ratios.append(relative(in_stages, corner) / relative(at_once, corner))
+        assert np.median(ratios) < 0.25
 
-    def test_history(self):
+    def test_growth_decides_the_sizes(self):
+        """Sampled from the residual, the winner of a size keeps the neurons of the size before."""
         data = wave()
-        model = RandomFeatureRegressor(80, growth=2.0, random_state=0).fit(data.X, data.y, gradients=data.gradients)
-        assert model.fit_.history[0].n_neurons == 10
-        assert len(model.hyperplanes_) == min(model.fit_.history, key=lambda stage: stage.error).n_neurons
+        model = RandomFeatureRegressor(80, growth=2.0, density="local", width=0.2, random_state=0)
+        model.fit(data.X, data.y, gradients=data.gradients)
+        assert {trial.size for trial in model.fit_.trials} == {10, 20, 40, 80}
+        sizes = [stage.n_neurons for stage in model.fit_.history]
+        assert sizes == [10, 20, 40, 80][: len(sizes)]
+        assert len(model.hyperplanes_) == sizes[-1]
+        assert model.fit_.stage == model.fit_.history[-1]
