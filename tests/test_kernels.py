@@ -11,7 +11,6 @@ from scipy.special import expit, gamma, ndtr, zeta
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 
-from dense import factor
 from nurf import problems
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, SmoothActivation, Softplus
 from nurf.densities import Nonlocal, Uniform
