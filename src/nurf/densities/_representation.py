@@ -240,9 +240,9 @@ def _data(jet: Jet, power: int) -> Array:
 def _decomposition(data: Array, d: int) -> tuple[Array, Array]:
     """Return unit vectors ``v`` (K, k m', d) and factors ``w`` (K, k, m') that express the data along any normal ``a``.
 
-            ``sum_i w_i (a.v_i)^power`` is ``f`` for values (with any ``v``), ``a.grad f`` for gradients (with their direction
-        and length), and ``a^T hess f a`` for Hessians (with their eigenvectors and eigenvalues).
-    The signs of eigenvectors do not depend on how they were computed: samples are drawn around them.
+    ``sum_i w_i (a.v_i)^power`` is ``f`` for values (with any ``v``), ``a.grad f`` for gradients (with their direction
+    and length), and ``a^T hess f a`` for Hessians (with their eigenvectors and eigenvalues). The signs of
+    eigenvectors do not depend on how they were computed: samples are drawn around them.
     """
     n = len(data)
     if data.ndim == 2:
