@@ -382,8 +382,8 @@ class TestKernelRidge:
                 squares.append(np.mean((ShallowNetwork(features, weights).value(fresh) - limit) ** 2))
             errors.append(np.sqrt(np.mean(squares)))
         slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
-        # The squares have a relative deviation of at most 0.9; the logarithms of the errors have 0.9 / sqrt(40) / 2,
-        # and that of the slope 0.023. The bound leaves 4 of those beside 0.05 by which small networks change the slope.
+        # The squares have a relative deviation of 0.9 at most, so the logarithms of the errors have 0.9 / sqrt(40) / 2,
+        # and the slope has 0.023. The bound leaves 4 of those beside 0.05 by which small networks change the slope.
         assert -0.65 < slope < -0.35
         assert errors[-1] < 0.05 * np.sqrt(np.mean(limit**2))
 
