@@ -30,7 +30,7 @@ reproduce: $(INSTALLED) ## draw the figures of the paper from a few trials, into
 	$(BIN)/python -m reproduction --quick --jobs 2
 
 clean: ## remove everything that the targets above made
-	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The extras after the dash, installed: installed anew when pyproject.toml changes.
 .venv/.installed-%: pyproject.toml
