@@ -1,11 +1,12 @@
 """Derivatives in all the shapes in which they come: exact, wrong, in part, elsewhere, along directions, not at all."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nurf import Jet, RandomFeatureRegressor, problems
-from nurf.densities import Nonlocal, Uniform
+from nurf import Jet, RandomFeatureRegressor, polish, problems
 
 A, B = np.array([0.8, -0.5, 0.3, 0.1]), np.array([0.2, 0.3, -0.7, 0.4])
 
@@ -18,11 +19,14 @@ def smooth(X):
     return y, gradients, -9 * np.sin(3 * u)[:, None, None] * np.outer(A, A) + 0.6 * np.outer(B, B)
 
 
+N_SAMPLES = 30  # few, so that derivatives matter
+
+
 def points(n=60, seed=0):
     return np.random.default_rng(10 + seed).uniform(-1, 1, (n, 4))
 
 
-def model(n_neurons=100, **parameters):
+def model(n_neurons=40, **parameters):
     return RandomFeatureRegressor(n_neurons, **{"random_state": 0, **parameters})
 
 
@@ -42,42 +46,55 @@ def random_directions(n, seed=3):
     return np.random.default_rng(seed).normal(size=(n, 4))
 
 
-@pytest.fixture(scope="module")
-def values_only():
+def derivatives(kind, X, rng):
+    """What a user knows of the gradients, as arguments of ``fit``."""
+    n, P, V = len(X), rng.uniform(-1, 1, X.shape), rng.normal(size=X.shape)
+    gradients, elsewhere, size = smooth(X)[1], smooth(P)[1], np.std(smooth(X)[1])
+    known, one = np.zeros(X.shape, bool), np.arange(4) == rng.integers(0, 4, n)[:, None]
+    known[::6] = True
     return {
-        seed: error(model(random_state=seed).fit(points(seed=seed), smooth(points(seed=seed))[0])) for seed in (0, 1)
-    }
+        "nothing": {},
+        "exact": {"gradients": gradients},
+        "noise": {"gradients": 2 * size * rng.normal(size=X.shape)},
+        "layer": {"gradients": gradients + 20 * np.sign(X) * np.exp((np.abs(X) - 1) / 0.02)},
+        "bias": {"gradients": gradients + size},
+        "one partial missing": {"gradients": np.where(one, np.nan, gradients)},
+        "one partial known": {"gradients": np.where(one, gradients, np.nan)},
+        "few rows": {"gradients": np.where(known, gradients, np.nan)},
+        "one column missing": {"gradients": np.where(np.arange(4) < 3, gradients, np.nan)},
+        "elsewhere": {"gradients": elsewhere, "gradients_at": P},
+        "one direction": {"gradients": np.sum(V * gradients, axis=1), "directions": V},
+        "one direction elsewhere": {"gradients": np.sum(V * elsewhere, axis=1), "directions": V, "gradients_at": P},
+    }[kind]
+
+
+@cache
+def fitted(kind, seed, **parameters):
+    rng = np.random.default_rng([seed, 5])
+    X = rng.uniform(-1, 1, (N_SAMPLES, 4))
+    return model(random_state=seed, **parameters).fit(X, smooth(X)[0], **derivatives(kind, X, rng))
+
+
+def errors(kind, n_seeds=5, **parameters):
+    """The errors of fits to independent data, one for each seed."""
+    return np.array([error(fitted(kind, seed, **parameters)) for seed in range(n_seeds)])
 
 
 class TestGradientWeight:
-    @pytest.mark.parametrize("seed", [0, 1])
-    def test_exact_gradients_count_and_help(self, seed, values_only):
-        X = points(seed=seed)
-        y, gradients, _ = smooth(X)
-        estimator = model(random_state=seed).fit(X, y, gradients=gradients)
-        assert estimator.gradient_weight_ > 0
-        assert error(estimator) < values_only[seed] / 5
-        without = model(random_state=seed, gradient_weight=0).fit(X, y, gradients=gradients)
-        assert error(estimator) < error(without) / 5
+    def test_exact_gradients_count_and_help(self):
+        found = errors("exact")
+        assert np.median(found / errors("nothing")) < 0.3
+        assert np.median(found / errors("exact", gradient_weight=0)) < 0.8
+        assert np.median([fitted("exact", seed).gradient_weight_ for seed in range(5)]) > 0
 
-    @pytest.mark.parametrize("seed", [0, 1])
     @pytest.mark.parametrize("kind", ["noise", "layer", "bias"])
-    def test_wrong_gradients_do_not_count_and_do_not_hurt(self, kind, seed, values_only):
+    def test_wrong_gradients_do_not_count_and_do_not_hurt(self, kind):
         """Pure noise; exact ones with a steep layer at the faces of the box; a constant added to all."""
-        X = points(seed=seed)
-        y, gradients, _ = smooth(X)
-        size = np.std(gradients)
-        wrong = {
-            "noise": 2 * size * np.random.default_rng(3).normal(size=X.shape),
-            "layer": gradients + 20 * np.sign(X) * np.exp((np.abs(X) - 1) / 0.02),
-            "bias": gradients + size,
-        }[kind]
-        estimator = model(random_state=seed).fit(X, y, gradients=wrong)
-        assert estimator.gradient_weight_ == 0
-        assert error(estimator) < 1.2 * values_only[seed]
+        found = errors(kind)
+        assert np.median(found / errors("nothing")) < 1.2
+        assert np.median([fitted(kind, seed).gradient_weight_ for seed in range(5)]) == 0
         if kind != "layer":
-            trusting = model(random_state=seed, gradient_weight=0.1).fit(X, y, gradients=wrong)
-            assert error(trusting) > 10 * error(estimator)
+            assert np.median(errors(kind, gradient_weight=0.1) / found) > 3
 
     def test_a_number_is_the_weight(self):
         X = points()
@@ -127,34 +144,9 @@ class TestGradientWeight:
 
 
 class TestKnownInPart:
-    @pytest.mark.parametrize(
-        ("kind", "factor"),
-        [
-            ("one partial missing", 0.5),
-            ("one partial known", 0.5),
-            ("every second row", 0.5),
-            ("few rows", 1.0),
-            ("one column missing", 2.0),  # no harm: the sampling must look across an input whose partials are unknown
-        ],
-    )
-    @pytest.mark.parametrize("seed", [0, 1])
-    def test_what_is_known_helps(self, kind, factor, seed, values_only):
-        X = points(seed=seed)
-        y, gradients, _ = smooth(X)
-        rng, rows = np.random.default_rng(3), np.arange(60)
-        known = np.zeros((60, 4), bool)
-        if kind == "one partial missing":
-            known[:] = True
-            known[rows, rng.integers(0, 4, 60)] = False
-        elif kind == "one partial known":
-            known[rows, rng.integers(0, 4, 60)] = True
-        elif kind == "one column missing":
-            known[:, :3] = True
-        else:
-            known[:: {"every second row": 2, "few rows": 12}[kind]] = True
-        estimator = model(random_state=seed).fit(X, y, gradients=np.where(known, gradients, np.nan))
-        assert error(estimator) < factor * values_only[seed]
-        assert estimator.gradient_weight_ > 0 or factor >= 1
+    @pytest.mark.parametrize("kind", ["one partial missing", "one partial known", "few rows", "one column missing"])
+    def test_what_is_known_helps(self, kind):
+        assert np.median(errors(kind) / errors("nothing")) < 0.8
 
     def test_the_loss_knows_only_what_is_known(self):
         """What stands behind a NaN cannot matter; what does not, matters."""
@@ -179,7 +171,7 @@ class TestKnownInPart:
         whole = plain(gradient_weight=0.1).fit(X, y, gradients=gradients).predict(X)
         assert np.abs(whole - first).max() > 1e-4
 
-    def test_masks_of_several_outputs(self, values_only):
+    def test_masks_of_several_outputs(self):
         """A partial derivative counts where it is known for all outputs."""
         X = points()
         y, gradients, _ = smooth(X)
@@ -215,12 +207,9 @@ class TestElsewhere:
         there = plain(gradient_weight=0.1).fit(X, y, gradients=gradients, gradients_at=X)
         assert_allclose(there.predict(X), here.predict(X), atol=1e-5)
 
-    @pytest.mark.parametrize("seed", [0, 1])
-    def test_helps(self, seed, values_only):
-        X, P = points(seed=seed), points(60, seed=7)
-        estimator = model(random_state=seed).fit(X, smooth(X)[0], gradients=smooth(P)[1], gradients_at=P)
-        assert estimator.gradient_weight_ > 0
-        assert error(estimator) < values_only[seed] / 3
+    def test_helps(self):
+        assert np.median(errors("elsewhere") / errors("nothing")) < 0.3
+        assert np.median([fitted("elsewhere", seed).gradient_weight_ for seed in range(5)]) > 0
 
     def test_with_weights_hessians_and_a_share_for_validation(self):
         X, P = points(100), points(50, seed=7)
@@ -268,19 +257,9 @@ class TestDirections:
         ]
         assert_allclose(fits[0].predict(X), fits[1].predict(X), atol=1e-6)
 
-    @pytest.mark.parametrize("seed", [0, 1])
-    def test_one_at_each_point_helps(self, seed, values_only):
-        X, V = points(seed=seed), random_directions(60)
-        y, gradients, _ = smooth(X)
-        estimator = model(random_state=seed).fit(X, y, gradients=np.sum(V * gradients, axis=1), directions=V)
-        assert estimator.gradient_weight_ > 0
-        assert error(estimator) < 0.5 * values_only[seed]
-
-    def test_at_other_points(self, values_only):
-        X, P, V = points(), points(120, seed=7), random_directions(120)
-        slopes = np.sum(V * smooth(P)[1], axis=1)
-        estimator = model().fit(X, smooth(X)[0], gradients=slopes, directions=V, gradients_at=P)
-        assert error(estimator) < 0.5 * values_only[0]
+    @pytest.mark.parametrize("kind", ["one direction", "one direction elsewhere"])
+    def test_one_at_each_point_helps(self, kind):
+        assert np.median(errors(kind) / errors("nothing")) < 0.8
 
     def test_are_checked_where_they_span_all(self):
         """The part of a gradient along one direction contradicts no difference of values."""
@@ -340,76 +319,79 @@ class TestSeveralOutputs:
         assert np.all(errors < 0.1), errors
 
 
-def test_attributes_are_those_of_the_network_not_of_a_stage_that_was_left_out():
-    """Noisy values: sooner or later the last stage is worse, and has another width."""
-    rng = np.random.default_rng(0)
-    left_out = 0
-    for seed in range(12):
-        X = rng.uniform(-1, 1, (60, 2))
-        y = X[:, 0] + 0.5 * rng.normal(size=60)
-        estimator = model(200, random_state=seed, derivatives="given").fit(X, y)
-        history, size = estimator.fit_.history, estimator.fit_.network.features.n_neurons
-        stage = next(stage for stage in history if stage.n_neurons == size)
+def test_attributes_are_those_of_the_network_not_of_a_size_that_was_left_out():
+    """With noise and without derivatives, 100 neurons are as good as 300, and one of both is left out at random."""
+    sizes = []
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 7])
+        X = rng.uniform(-1, 1, (160, 2))
+        estimator = model(300, random_state=seed).fit(X, X[:, 0] + 0.5 * rng.normal(size=160))
+        stage, features = estimator.fit_.stage, estimator.fit_.network.features
+        assert stage == estimator.fit_.history[-1]
+        assert stage.n_neurons == features.n_neurons == len(estimator.hyperplanes_)
+        assert {trial.size for trial in estimator.fit_.trials} == {100, 300}
         assert estimator.width_ == np.mean(stage.setting.activation.width)
-        widths = np.broadcast_to(estimator.fit_.network.activation.width, size)
-        assert estimator.width_ == widths[-1]
-        left_out += history[-1].setting.activation != stage.setting.activation
-    assert left_out > 0
+        assert estimator.density_ == stage.setting.density
+        assert estimator.gradient_weight_ == stage.setting.loss.gradients == estimator.fit_.loss.gradients
+        assert estimator.alpha_ == stage.alpha == estimator.fit_.alpha
+        sizes.append(stage.n_neurons)
+    assert min(sizes) == 100
 
 
 class TestEstimatedDerivatives:
-    @pytest.mark.parametrize(("name", "n", "factor"), [("planar_wave", 150, 5), ("borehole", 100, 2)])
-    @pytest.mark.parametrize("seed", [0, 1])
-    def test_beat_uniform_sampling_where_directions_differ(self, name, n, factor, seed):
-        problem = problems.get(name)
-        X = problem.sample(n, np.random.default_rng(seed))
+    @pytest.mark.parametrize(("name", "factor"), [("planar_wave", 5), ("borehole", 1.5)])
+    def test_beat_uniform_sampling_where_directions_differ(self, name, factor):
+        problem, ratios = problems.get(name), []
         fresh = problem.sample(1000, np.random.default_rng(99))
-        truth = problem.value(fresh)
-        errors = {}
-        for density, derivatives in {"auto": "estimate", "uniform": "given"}.items():
-            estimator = model(60, density=density, derivatives=derivatives, random_state=seed)
-            errors[density] = np.std(estimator.fit(X, problem.value(X)).predict(fresh) - truth)
-        assert errors["auto"] < errors["uniform"] / factor
+        for seed in range(5):
+            X = problem.sample(160, np.random.default_rng(seed))
+            found = []
+            for density, source in {"auto": "estimate", "uniform": "given"}.items():
+                estimator = model(60, density=density, derivatives=source, random_state=seed)
+                found.append(np.std(estimator.fit(X, problem.value(X)).predict(fresh) - problem.value(fresh)))
+            ratios.append(found[1] / found[0])
+        assert np.median(ratios) > factor
 
-    @pytest.mark.parametrize("seed", [0, 1])
-    def test_are_not_much_worse_at_a_corner(self, seed):
-        problem = problems.get("corner")
-        X = problem.sample(150, np.random.default_rng(seed))
+    def test_are_not_much_worse_at_a_corner(self):
+        problem, ratios = problems.get("corner"), []
         fresh = problem.sample(1000, np.random.default_rng(99))
-        errors = [
-            np.std(
-                model(60, density=d, random_state=seed).fit(X, problem.value(X)).predict(fresh) - problem.value(fresh)
+        for seed in range(5):
+            X = problem.sample(160, np.random.default_rng(seed))
+            auto, uniform = (
+                np.std(
+                    model(60, density=d, random_state=seed).fit(X, problem.value(X)).predict(fresh)
+                    - problem.value(fresh)
+                )
+                for d in ("auto", "uniform")
             )
-            for d in ("auto", "uniform")
-        ]
-        assert errors[0] < 1.5 * errors[1]
+            ratios.append(auto / uniform)
+        assert np.median(ratios) < 1.5
 
     def test_are_the_default_without_gradients(self):
-        X = points(seed=0)
+        X = points(160)
         y = smooth(X)[0]
-        auto, asked = model(60).fit(X, y), model(60, derivatives="estimate").fit(X, y)
+        auto, asked = model().fit(X, y), model(derivatives="estimate").fit(X, y)
         assert_array_equal(auto.predict(X), asked.predict(X))
-        assert auto.estimated_
-        assert auto.density_ == Nonlocal(1)
+        assert any("network" in trial.label for trial in auto.fit_.trials)
 
 
 class TestSize:
-    def test_grows_as_long_as_that_helps(self):
-        wave = problems.get("planar_wave")
-        rng = np.random.default_rng(0)
-        X = wave.sample(300, rng)
-        jet = wave.jet(X)
-        sizes, errors = [], []
-        for noise in (0.0, 0.5):
-            y = jet.y + noise * rng.normal(size=300)
-            estimator = model("auto").fit(X, y, gradients=jet.gradients)
-            history = estimator.fit_.history
-            errors.append([stage.error for stage in history])
-            sizes.append(estimator.fit_.network.features.n_neurons)
-            assert [stage.n_neurons for stage in history] == [50, 150, 450, 1350, 4050][: len(history)]
-            assert history[-1].error > 0.95 * min(errors[-1][:-1]) or len(history) == 5
-        assert sizes[1] <= sizes[0]
-        assert min(errors[1]) > 0.3
+    @pytest.mark.parametrize("noise", [0.0, 0.5])
+    def test_grows_as_long_as_that_helps(self, noise):
+        """Each size must lower the error by 5%; of errors within 2%, the one of the most regular arm counts."""
+        wave, rng = problems.get("planar_wave"), np.random.default_rng(0)
+        X = wave.sample(160, rng)
+        estimator = model("auto").fit(X, wave.value(X) + noise * rng.normal(size=160))
+        trials = estimator.fit_.trials
+        sizes = sorted({trial.size for trial in trials})
+        assert sizes == [150, 450, 1350, 4050][: len(sizes)]
+        smallest = [min(trial.error for trial in trials if trial.size == size) for size in sizes]
+        for last, before in zip(smallest[1:-1], smallest, strict=False):
+            assert last < 0.95 * 1.02 * before
+        if len(sizes) < 4:
+            assert 1.02 * smallest[-1] > 0.95 * min(smallest[:-1])
+        if noise:
+            assert min(smallest) > 0.3
 
     def test_is_at_most_the_number_that_is_given(self):
         X = points()
@@ -436,40 +418,45 @@ class TestWidth:
 
     def test_multiscale_is_a_width_for_each_neuron(self):
         X = points(200)
-        estimator = model(60, width="multiscale").fit(X, smooth(X)[0], gradients=smooth(X)[1])
+        estimator = model(60, width="multiscale", density="nonlocal").fit(X, smooth(X)[0], gradients=smooth(X)[1])
         widths = estimator.fit_.network.activation.width
-        n = estimator.fit_.network.features.n_neurons
-        assert widths.shape == (n,)
-        assert len(np.unique(widths)) > 0.9 * n
-        assert np.all((widths >= 0.025 / 4 * (1 - 1e-9)) & (widths <= 1.6 * 4 * (1 + 1e-9)))
+        assert widths.shape == (estimator.fit_.network.features.n_neurons,)
+        assert len(np.unique(widths)) > 0.9 * len(widths)
+        ratios = widths / estimator.width_
+        assert np.all((ratios >= (1 - 1e-9) / 4) & (ratios <= 4 * (1 + 1e-9)))
         assert widths.max() > 4 * widths.min()
-        assert error(estimator) < 0.05
 
     def test_a_number_is_the_width_of_all(self):
         X = points()
-        estimator = model(60, width=0.3).fit(X, smooth(X)[0])
-        assert_array_equal(estimator.fit_.network.activation.width, 0.3)
-        assert estimator.width_ == 0.3
-
-
-def cells(report):
-    return dict(report.lines)
+        y, gradients, _ = smooth(X)
+        for data in ({}, {"gradients": gradients}):
+            estimator = model(width=0.3).fit(X, y, **data)
+            assert_array_equal(estimator.fit_.network.activation.width, 0.3)
+            assert estimator.width_ == 0.3
 
 
 class TestReport:
     def check(self, estimator, n):
-        report = estimator.report()
-        lines, text, html = cells(report), str(report), report._repr_html_()
-        size = estimator.fit_.network.features.n_neurons
+        """Check the report against the attributes of the fit, and return its lines."""
+        report, fit = estimator.report(), estimator.fit_
+        lines, text, html = dict(report.lines), str(report), report._repr_html_()
+        size = fit.network.features.n_neurons
         assert report.title.startswith(f"{size} neurons for {n} samples in {estimator.n_features_in_} dimensions")
         assert lines["neurons"].split()[0] == str(size)
+        stages = " -> ".join(str(stage.n_neurons) for stage in fit.history)
+        assert lines["neurons"] == f"{size}" + (f" (stages of {stages})" if len(fit.history) > 1 else "")
         assert lines["alpha"].startswith(f"{estimator.alpha_:.2g}, by ")
-        assert lines["law"].startswith(type(estimator.density_).__name__)
+        assert lines["density"].startswith(type(estimator.density_).__name__)
         assert lines["width"].startswith(f"{estimator.width_:.3g}")
-        assert lines["estimated error"].startswith(f"{estimator.fit_.error:.2g} of the standard deviation")
+        assert lines["estimated error"].startswith(f"{fit.error:.2g} of the standard deviation")
         weight = estimator.gradient_weight_
         assert lines["derivatives in the loss"].startswith(f"gradients {weight:g}" if weight else "none")
-        assert ("estimated derivatives" in lines["law"]) == estimator.estimated_
+        assert ("estimated derivatives" in lines["density"]) == estimator.estimated_
+        for tried in {trial.size for trial in fit.trials}:
+            trials = [trial for trial in fit.trials if trial.size == tried]
+            assert lines[f"race, {tried} neurons"].startswith(f"{len(trials)} tried in ")
+            best = min(trials, key=lambda trial: trial.error)
+            assert f"{best.error:.2g}  {best.label} ({best.lane})" in text
         for label, value in report.lines:
             assert f"  {label}" in text
             assert value in text
@@ -482,60 +469,71 @@ class TestReport:
     def test_with_gradients(self):
         X = points()
         y, gradients, _ = smooth(X)
-        estimator = model().fit(X, y, gradients=gradients)
+        estimator = model(300).fit(X, y, gradients=gradients)
         lines = self.check(estimator, 60)
-        assert "stages of 4 -> 12 -> 36" in lines["neurons"]
-        assert "they help" in lines["derivatives in the loss"]
-        assert "Uniform" in lines["law"]
-        assert "tried 0.025 to 1.6" in lines["width"]
+        assert "race, 100 neurons" in lines
+        assert "race, 300 neurons" in lines
+        assert "they help, error " in lines["derivatives in the loss"]
         assert f"{estimator.fit_.error * np.std(y):.2g} in their units" in lines["estimated error"]
+        assert lines["alpha"].endswith("by refits on folds")
 
-    def test_without_gradients(self):
-        X = points()
-        lines = self.check(model().fit(X, smooth(X)[0]), 60)
+    @pytest.mark.parametrize("source", ["estimate", "given"])
+    def test_without_gradients(self, source):
+        """The wave varies along one direction, which estimates find: they were tried, and reported if they won."""
+        wave = problems.get("planar_wave")
+        X = wave.sample(160, np.random.default_rng(0))
+        estimator = model(derivatives=source).fit(X, wave.value(X))
+        lines = self.check(estimator, 160)
         assert lines["derivatives in the loss"] == "none"
-
-    def test_where_uniform_sampling_wins_over_estimates(self):
-        rng = np.random.default_rng(0)
-        for seed in range(8):
-            X = rng.uniform(-1, 1, (40, 4))
-            estimator = model(30, random_state=seed).fit(X, rng.normal(size=40))
-            if estimator.density_ == Uniform():
-                assert not estimator.estimated_
-                assert self.check(estimator, 40)["law"].startswith("Uniform")
-                return
-        pytest.fail("uniform sampling did not win")
+        assert lines["alpha"].endswith("by leave-one-out")
+        assert estimator.estimated_ == (source == "estimate")
 
     def test_at_once(self):
-        X = points()
+        X = points(160)
         estimator = plain(alpha="auto", selection="gcv").fit(X, smooth(X)[0])
-        lines = self.check(estimator, 60)
+        lines = self.check(estimator, 160)
         assert lines["neurons"] == "60"
-        assert lines["law"] == "Uniform"
+        assert lines["density"] == "Uniform"
         assert lines["width"] == "0.4 of the radius of the data"
         assert lines["alpha"].endswith("by generalised cross-validation")
 
-    def test_with_weights_that_were_given_and_validation_rows(self):
+    def test_with_weights_that_were_given_and_validation_samples(self):
         X = points(100)
         y, gradients, hessians = smooth(X)
-        estimator = model(60, gradient_weight=0.05, hessian_weight=0.001)
+        estimator = model(width=0.4, gradient_weight=0.05, hessian_weight=0.001)
         estimator.fit(X, y, gradients=gradients, hessians=hessians, validation=0.2)
         lines = self.check(estimator, 80)
-        assert lines["derivatives in the loss"] == "gradients 0.05, Hessians 0.001"
-        assert lines["alpha"].endswith("by validation rows")
+        assert lines["derivatives in the loss"] == "gradients 0.05, hessians 0.001"
+        assert lines["alpha"].endswith("by validation samples")
 
     def test_of_several_outputs(self):
-        X = points()
+        X = points(160)
         y = smooth(X)[0]
-        lines = self.check(model(30).fit(X, np.column_stack([y, y**2])), 60)
+        lines = self.check(model(width=0.4).fit(X, np.column_stack([y, y**2])), 160)
         assert lines["estimated error"].endswith("outputs added up")
 
     def test_of_sharp_and_multiscale_activations(self):
-        X = points()
+        X = points(160)
         y = smooth(X)[0]
-        assert "sharp" in self.check(model(30, activation="relu").fit(X, y), 60)["width"]
-        lines = cells(model(60, width="multiscale").fit(X, y).report())
-        assert "in all" in lines["width"]
+        assert "sharp" in self.check(model(activation="relu").fit(X, y), 160)["width"]
+        assert "in all" in self.check(model(width="multiscale").fit(X, y), 160)["width"]
+
+    def test_of_a_stage_that_fell_back(self):
+        """Narrow neurons that are hardly regularised follow the noise, and the next stage samples from the data."""
+        wave, rng = problems.get("planar_wave"), np.random.default_rng(0)
+        jet = wave.jet(wave.sample(300, rng))
+        estimator = model(200, density="local", width=0.01, growth=1.5, alpha=1e-12)
+        estimator.fit(jet.X, jet.y + 0.5 * rng.normal(size=300), gradients=jet.gradients)
+        assert any(stage.fallback for stage in estimator.fit_.history)
+        assert "a stage sampled from the data, not the residual" in self.check(estimator, 300)["note"]
+
+    def test_after_polishing(self):
+        X = points(160)
+        estimator = model(20, width=0.4).fit(X, smooth(X)[0])
+        polished = polish(estimator, Jet(X, smooth(X)[0]), 3)
+        assert polished.fit_.error < estimator.fit_.error
+        self.check(polished, 160)
+        self.check(estimator, 160)
 
     def test_needs_a_fit(self):
         with pytest.raises(ValueError, match="not fitted yet"):

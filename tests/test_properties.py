@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nurf import RandomFeatureRegressor
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+FEW, MANY = 30, 160  # samples: errors are estimated by folds, and by leave-one-out
 seeds = st.integers(0, 2**16)
 scales = st.floats(-4, 4).map(lambda power: 10.0**power)
 shifts = st.floats(-100, 100)
@@ -20,15 +21,21 @@ def function(X):
     return np.sin(2 * X @ a) + 0.5 * X[:, 0], 2 * np.cos(2 * X @ a)[:, None] * a + 0.5 * np.eye(d)[0]
 
 
-def data(seed, n=60, d=2, noise=0.0):
+def data(seed, n=MANY, d=2, noise=0.0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n, d))
     y, gradients = function(X)
     return X, y + noise * rng.normal(size=n), gradients
 
 
-def model(n_neurons=30, **parameters):
+def model(n_neurons=20, **parameters):
     return RandomFeatureRegressor(n_neurons, **{"random_state": 0, **parameters})
+
+
+def plain(**parameters):
+    """A fit that chooses nothing."""
+    fixed = {"alpha": 1e-6, "width": 0.4, "growth": None, "density": "local", "gradient_weight": 0.1}
+    return model(**{**fixed, **parameters})
 
 
 def tolerance(estimator, y):
@@ -43,54 +50,52 @@ class TestUnits:
         """With the alpha fixed and wide neurons rounding is all that differs."""
         X, y, gradients = data(seed)
         units, origin = np.array(units), np.array(origin)
-        parameters = {"alpha": 1e-6, "width": 0.4, "growth": None, "density": "local", "gradient_weight": 0.1}
-        plain = model(**parameters).fit(X, y, gradients=gradients)
+        one = plain().fit(X, y, gradients=gradients)
         Y = units * (X + origin)
-        other = model(**parameters).fit(Y, factor * (y + level), gradients=factor * gradients / units)
-        assert_allclose(other.predict(Y) / factor - level, plain.predict(X), atol=1e-5)
-        assert_allclose(other.predict_gradient(Y) * units / factor, plain.predict_gradient(X), atol=1e-4)
+        other = plain().fit(Y, factor * (y + level), gradients=factor * gradients / units)
+        assert_allclose(other.predict(Y) / factor - level, one.predict(X), atol=1e-5)
+        assert_allclose(other.predict_gradient(Y) * units / factor, one.predict_gradient(X), atol=1e-4)
 
-    @given(seeds, scales, shifts, scales, shifts, st.booleans())
-    @settings(suppress_health_check=SLOW)
-    def test_of_a_fit_that_chooses_all(self, seed, unit, origin, factor, level, informed):
-        X, y, gradients = data(seed, noise=0.05)
-        plain = model().fit(X, y, gradients=gradients if informed else None)
+    @given(seeds, scales, shifts, scales, shifts, st.booleans(), st.sampled_from([FEW, MANY]))
+    @settings(suppress_health_check=SLOW, max_examples=5)
+    def test_of_a_fit_that_chooses_all(self, seed, unit, origin, factor, level, informed, n):
+        """Noise makes the best choice clear; rounding can only decide between choices that are as good."""
+        X, y, gradients = data(seed, n, noise=0.05)
+        one = model().fit(X, y, gradients=gradients if informed else None)
         Y = unit * (X + origin)
         other = model().fit(Y, factor * (y + level), gradients=factor * gradients / unit if informed else None)
-        atol = tolerance(plain, y)
-        assert_allclose(other.predict(Y) / factor - level, plain.predict(X), atol=atol)
-        assert_allclose(other.predict_gradient(Y) * unit / factor, plain.predict_gradient(X), atol=30 * atol)
-        assert_allclose(other.fit_.error, plain.fit_.error, rtol=0.1)
+        atol = tolerance(one, y)
+        assert_allclose(other.predict(Y) / factor - level, one.predict(X), atol=atol)
+        assert_allclose(other.predict_gradient(Y) * unit / factor, one.predict_gradient(X), atol=30 * atol)
+        assert_allclose(other.fit_.error, one.fit_.error, rtol=0.1)
 
     @pytest.mark.parametrize("size", [1e-150, 1e150])
     @pytest.mark.parametrize("informed", [False, True])
     def test_values_of_any_size(self, size, informed):
-        X, y, gradients = data(0)
-        estimator = model().fit(X, size * y, gradients=size * gradients if informed else None)
-        assert_allclose(estimator.predict(X) / size, y, atol=5e-3)
-        assert_allclose(estimator.predict_gradient(X) / size, gradients, atol=1e-1)
-        values, deviations = estimator.predict(X, return_std=True)
-        assert np.all(np.isfinite(deviations / size))
-        assert_allclose(estimator.network_.value(X) / size, values / size, atol=1e-6)
+        X, y, gradients = data(0, noise=0.05)
+        one, other = (
+            model().fit(X, unit * y, gradients=unit * gradients if informed else None) for unit in (1.0, size)
+        )
+        values, deviations = other.predict(X, return_std=True)
+        assert_allclose(values / size, one.predict(X), atol=tolerance(one, y))
+        assert_allclose(deviations / size, one.predict(X, return_std=True)[1], rtol=0.3)
+        assert_allclose(other.network_.value(X) / size, values / size, atol=1e-6)
 
     @pytest.mark.parametrize("offset", [1e6, 1e9, -1e9])
     def test_inputs_far_from_the_origin(self, offset):
         """The inputs themselves keep ``16 - log10(offset)`` digits, and the function is taken at what is left."""
-        far = data(0)[0] + offset
-        y, gradients = function(far - offset)
-        estimator = model().fit(far, y, gradients=gradients)
-        assert_allclose(estimator.predict(far), y, atol=1e-3)
-        assert_allclose(estimator.predict_gradient(far), gradients, atol=0.1)
+        X, y, gradients = data(0, noise=0.05)
+        near, far = (model().fit(inputs, y, gradients=gradients) for inputs in (X, X + offset))
+        assert_allclose(far.predict(X + offset), near.predict(X), atol=tolerance(near, y))
 
 
 class TestOrder:
-    @given(seeds, st.booleans(), st.booleans())
-    @settings(suppress_health_check=SLOW)
-    def test_of_the_rows_does_not_matter(self, seed, informed, weighted):
+    @given(seeds, st.booleans(), st.booleans(), st.sampled_from([FEW, MANY]))
+    @settings(suppress_health_check=SLOW, max_examples=5)
+    def test_of_the_rows_does_not_matter(self, seed, informed, weighted, n):
         rng = np.random.default_rng(seed)
-        X, y, gradients = data(seed, noise=0.05)
-        order = rng.permutation(60)
-        weights = rng.uniform(0.5, 2, 60)
+        X, y, gradients = data(seed, n, noise=0.05)
+        weights = rng.uniform(0.5, 2, n)
         fits = [
             model().fit(
                 X[rows],
@@ -98,31 +103,31 @@ class TestOrder:
                 gradients=gradients[rows] if informed else None,
                 sample_weight=weights[rows] if weighted else None,
             )
-            for rows in (np.arange(60), order)
+            for rows in (np.arange(n), rng.permutation(n))
         ]
         assert_array_equal(fits[0].predict(X), fits[1].predict(X))
         assert fits[0].alpha_ == fits[1].alpha_
 
     @given(seeds)
-    @settings(suppress_health_check=SLOW)
+    @settings(suppress_health_check=SLOW, max_examples=3)
     def test_of_rows_that_differ_in_their_gradients_alone(self, seed):
         rng = np.random.default_rng(seed)
-        X, y, gradients = (np.repeat(part, 2, axis=0) for part in data(seed, 25))
+        X, y, gradients = (np.repeat(part, 2, axis=0) for part in data(seed, MANY // 2))
         gradients = gradients + 0.3 * rng.normal(size=gradients.shape)
-        order = rng.permutation(50)
-        first, second = (model(20).fit(X[rows], y[rows], gradients=gradients[rows]) for rows in (slice(None), order))
+        order = rng.permutation(MANY)
+        first, second = (model().fit(X[rows], y[rows], gradients=gradients[rows]) for rows in (slice(None), order))
         assert_array_equal(first.predict(X), second.predict(X))
 
     @given(seeds)
-    @settings(suppress_health_check=SLOW)
+    @settings(suppress_health_check=SLOW, max_examples=3)
     def test_of_one_derivative_a_row_at_the_same_points(self, seed):
         rng = np.random.default_rng(seed)
-        X, y, gradients = data(seed, 30)
-        P, G, V = (np.repeat(part, 2, axis=0) for part in (X, gradients, X))
-        V = rng.normal(size=V.shape)
-        slopes, order = np.sum(V * G, axis=1), rng.permutation(60)
+        X, y, gradients = data(seed, 20)
+        P, G = (np.repeat(part, 2, axis=0) for part in (X, gradients))
+        V = rng.normal(size=P.shape)
+        slopes, order = np.sum(V * G, axis=1), rng.permutation(40)
         first, second = (
-            model(20).fit(X, y, gradients=slopes[rows], directions=V[rows], gradients_at=P[rows])
+            model().fit(X, y, gradients=slopes[rows], directions=V[rows], gradients_at=P[rows])
             for rows in (slice(None), order)
         )
         # Directions become frames row by row, before the rows are put in order: that rounds.
@@ -131,7 +136,7 @@ class TestOrder:
 
 class TestSizes:
     @given(seeds, st.integers(1, 3), st.integers(1, 4), st.booleans())
-    @settings(suppress_health_check=SLOW, max_examples=20)
+    @settings(suppress_health_check=SLOW, max_examples=10)
     def test_few_rows(self, seed, n, d, informed):
         X, y, gradients = data(seed, n, d)
         estimator = model(random_state=seed).fit(X, y, gradients=gradients if informed else None)
@@ -145,47 +150,52 @@ class TestSizes:
             assert_allclose(values, y, rtol=1e-9)
         assert str(estimator.report()).startswith(f"{estimator.fit_.network.features.n_neurons} neurons for {n} ")
 
-    @given(seeds, st.integers(4, 20), st.sampled_from([30, 100]))
-    @settings(suppress_health_check=SLOW, max_examples=8)
-    def test_fewer_rows_than_neurons(self, seed, n, n_neurons):
+    @given(seeds, st.integers(4, 20))
+    @settings(suppress_health_check=SLOW, max_examples=5)
+    def test_fewer_rows_than_neurons(self, seed, n):
+        """No worse than the mean of the values, at the samples: with four of them, more may not be known."""
         X, y, gradients = data(seed, n)
-        estimator = model(n_neurons).fit(X, y, gradients=gradients)
-        assert np.std(estimator.predict(X) - y) < 0.1 * np.std(y) + 1e-9
+        estimator = model(40).fit(X, y, gradients=gradients)
+        assert np.std(estimator.predict(X) - y) < np.std(y)
 
-    @pytest.mark.parametrize("d", [1, 50])
+    @pytest.mark.parametrize("d", [1, 20])
     @pytest.mark.parametrize("informed", [False, True])
     def test_of_dimensions(self, d, informed):
-        X, y, gradients = data(0, 120, d)
-        estimator = model(40).fit(X, y, gradients=gradients if informed else None)
+        X, y, gradients = data(0, d=d)
+        estimator = model().fit(X, y, gradients=gradients if informed else None)
         fresh, truth, _ = data(1, 500, d)
-        assert np.std(estimator.predict(fresh) - truth) < (0.5 if d == 50 and not informed else 0.1) * np.std(truth)
+        assert np.std(estimator.predict(fresh) - truth) < 0.2 * np.std(truth)
         assert estimator.predict_gradient(fresh).shape == (500, d)
 
     @given(seeds, st.floats(-1e6, 1e6), st.booleans())
-    @settings(suppress_health_check=SLOW, max_examples=8)
+    @settings(suppress_health_check=SLOW, max_examples=4)
     def test_constant_columns(self, seed, value, informed):
         X, y, gradients = data(seed)
-        wide = np.column_stack([X[:, 0], np.full(60, value), X[:, 1]])
+        wide = np.column_stack([X[:, 0], np.full(MANY, value), X[:, 1]])
         estimator = model().fit(wide, y, gradients=np.insert(gradients, 1, 0.0, axis=1) if informed else None)
         assert np.std(estimator.predict(wide) - y) < 0.1
         assert np.all(np.isfinite(estimator.predict_gradient(wide)))
 
 
 class TestRepeatedRows:
-    @given(seeds, st.booleans())
-    @settings(suppress_health_check=SLOW, max_examples=8)
-    def test_the_same_row_twice(self, seed, informed):
-        X, y, gradients = (np.repeat(part, 2, axis=0) for part in data(seed, 40))
+    @given(seeds, st.booleans(), st.sampled_from([FEW, MANY]))
+    @settings(suppress_health_check=SLOW, max_examples=4)
+    def test_the_same_row_twice(self, seed, informed, n):
+        X, y, gradients = (np.repeat(part, 2, axis=0) for part in data(seed, n))
         estimator = model().fit(X, y, gradients=gradients if informed else None)
         fresh, truth, _ = data(seed + 1, 200)
         assert np.std(estimator.predict(fresh) - truth) < 0.2 * np.std(truth)
 
     @given(seeds, st.booleans())
-    @settings(suppress_health_check=SLOW, max_examples=8)
+    @settings(suppress_health_check=SLOW, max_examples=4)
     def test_other_values_at_the_same_points_are_noise(self, seed, informed):
-        """Between them is the best that a function can do, and the deviation says how far they are apart."""
-        X, y, gradients = (np.repeat(part, 2, axis=0) for part in data(seed, 60))
-        y = y + np.tile([0.3, -0.3], 60)
+        """Between them is the best that a function can do, and the deviation says how far they are apart.
+
+        Noise of 0.3 at 320 samples: 20 neurons follow it by ``0.3 sqrt(21 / 320) = 0.08``, and its estimate from some
+        hundred samples deviates by 0.02.
+        """
+        X, y, gradients = (np.repeat(part, 2, axis=0) for part in data(seed))
+        y = y + np.tile([0.3, -0.3], MANY)
         estimator = model().fit(X, y, gradients=gradients if informed else None)
         values, deviations = estimator.predict(X, return_std=True)
         assert np.std(values - (y[::2] + y[1::2]).repeat(2) / 2) < 0.2
@@ -193,17 +203,18 @@ class TestRepeatedRows:
 
 
 class TestWeights:
-    @given(seeds, st.sampled_from([1e-150, 1e-12, 1e12, 1e150]))
-    @settings(suppress_health_check=SLOW, max_examples=8)
-    def test_of_extreme_size_that_are_all_alike(self, seed, size):
-        X, y, gradients = data(seed, noise=0.05)
-        plain = model().fit(X, y, gradients=gradients, sample_weight=np.ones(60))
-        estimator = model().fit(X, y, gradients=gradients, sample_weight=np.full(60, size))
-        assert_allclose(estimator.predict(X), plain.predict(X), atol=tolerance(plain, y) + 0.1)
+    @pytest.mark.parametrize("size", [1e-150, 1e-12, 1e12, 1e150])
+    def test_of_extreme_size_that_are_all_alike(self, size):
+        X, y, gradients = data(0, noise=0.05)
+        one, other = (
+            model().fit(X, y, gradients=gradients, sample_weight=np.full(MANY, weight)) for weight in (1.0, size)
+        )
+        assert_allclose(other.predict(X), one.predict(X), atol=tolerance(one, y))
 
-    def test_of_one_row_that_outweighs_all(self):
-        X, y, _ = data(0)
-        weights = np.ones(60)
+    @pytest.mark.parametrize("n", [FEW, MANY])
+    def test_of_one_row_that_outweighs_all(self, n):
+        X, y, _ = data(0, n)
+        weights = np.ones(n)
         weights[7] = 1e9
         y[7] += 1
         estimator = model(derivatives="given").fit(X, y, sample_weight=weights)
@@ -223,7 +234,7 @@ FAILURES = {
     "growth": ({"growth": 0.5}, {}, "`growth` must be"),
     "directions": ({}, {"directions": np.zeros((3, 3))}, "`directions` must have shape"),
     "gradients_at": ({}, {"gradients_at": np.zeros((3, 2))}, "`gradients` must have shape"),
-    "derivative_weight": ({}, {"derivative_weight": np.full(60, np.nan)}, "must be finite"),
+    "derivative_weight": ({}, {"derivative_weight": np.full(MANY, np.nan)}, "must be finite"),
     "hessians": ({"hessian_weight": 1.0}, {}, "needs hessians"),
     "validation": ({}, {"validation": 2.0}, "`validation` must"),
 }
@@ -232,7 +243,7 @@ FAILURES = {
 @pytest.mark.parametrize(("parameters", "arguments", "message"), FAILURES.values(), ids=FAILURES.keys())
 def test_a_failed_fit_changes_nothing(parameters, arguments, message):
     X, y, gradients = data(0)
-    estimator = model(20).fit(X, y, gradients=gradients)
+    estimator = plain().fit(X, y, gradients=gradients)
     before = {name: value for name, value in vars(estimator).items() if name not in parameters}
     expected = estimator.predict(X)
     with pytest.raises(ValueError, match=message):

@@ -209,7 +209,9 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.density_, self.width_ = setting.density, float(np.mean(setting.activation.width))
         self.gradient_weight_, self.n_samples_ = fit.loss.gradients, len(jet)
         self.estimated_ = not setting.source.keeps_neurons and bool(setting.needs)
-        self._rule_name = "validation samples" if held_out is not None else NAMES[self.selection]
+        self._rule_name = "refits on folds" if lanes[0].refits else NAMES[self.selection]
+        if held_out is not None:
+            self._rule_name = "validation samples"
         if self.density == "auto":
             found += zero_derivatives(scaled, sampling_order(scaled, activations[0]))
         return found
