@@ -46,10 +46,11 @@ def test_right_gradients_are_confirmed(problem, n):
     assert "explain the values" in finding.message
 
 
-@smooth
-def test_the_misfit_shrinks_with_the_distance_of_neighbours(problem):
+@pytest.mark.parametrize("problem", [p for p in SMOOTH if p.dimension <= 2], ids=lambda problem: problem.name)
+def test_the_misfit_shrinks_with_the_square_of_the_distance_of_neighbours(problem):
+    """Twenty times as many points are 20^(1/d) times as near: the misfit is a 20th of what it was, or a 400th."""
     few, many = (check_derivatives(*sample(problem, n)).misfit for n in (300, 6000))
-    assert many < few
+    assert many < few / 3
 
 
 def test_the_misfit_is_that_of_the_trapezoidal_rule():
@@ -377,7 +378,8 @@ class TestNoise:
     def test_what_is_told_is_right(self, problem, level, n):
         X, y, gradients = sample(problem, n)
         finding = check_derivatives(X, y + level * y.std() * np.random.default_rng(1).normal(size=n), gradients)
-        assert np.isnan(finding.value_noise) or abs(finding.value_noise / y.std() - level) < 0.5 * level + 0.005
+        # noise of a hundredth of the spread need not be told from none
+        assert np.isnan(finding.value_noise) or abs(finding.value_noise / y.std() - level) < 0.5 * level + 0.01
 
     def test_cannot_be_told_beside_a_mistake(self):
         X, y, gradients = make_data()
