@@ -151,6 +151,7 @@ def distances(first: Features, second: Features) -> Array:
     """
     p, r = (np.column_stack([f.hyperplanes.normals, f.hyperplanes.offsets]) for f in (first, second))
     squares = np.sum(p**2, axis=1)[:, None] + np.sum(r**2, axis=1) - 2 * np.abs(p @ r.T)
-    wide, other = (np.broadcast_to(np.asarray(f.activation.scale, float), f.n_neurons) for f in (first, second))
-    near = np.sqrt(np.maximum(squares, 0.0)) / np.maximum(wide[:, None], other)
-    return np.asarray(near + np.abs(np.log(wide[:, None] / other)))
+    near = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
+    wide, other = (np.asarray(f.activation.scale, float).reshape(-1, 1) for f in (first, second))
+    near /= np.maximum(wide, other.T)
+    return np.asarray(near + np.abs(np.log(wide) - np.log(other.T)))

@@ -49,8 +49,10 @@ class Moments:
         for q, (m0, m1, *_) in self._along(directions):
             power = powers(a, q)
             result[:, :-1] += np.einsum("ncj,nc->nj", m1, power)
-            result[:, :d] += np.einsum("nc,nci->ni", m0, power_slopes(a, q))
-            result[:, -1] += np.einsum("nc,nc->n", (s - 1 - q) * m0 - _dot(m1, omega), power)
+            if q:
+                result[:, :d] += np.einsum("nc,nci->ni", m0, power_slopes(a, q))
+            if widths:
+                result[:, -1] += np.einsum("nc,nc->n", (s - 1 - q) * m0 - _dot(m1, omega), power)
         return result if widths else result[:, :-1]
 
     def hessians(self, directions: Array, widths: bool = False) -> Array:
@@ -61,18 +63,20 @@ class Moments:
         for q, (m0, m1, m2) in self._along(directions):
             power, slopes = powers(a, q), power_slopes(a, q)
             result[:, :-1, :-1] += np.einsum("ncij,nc->nij", m2, power)
-            crossed = np.einsum("ncj,nci->nij", m1, slopes)
-            result[:, :d, :-1] += crossed
-            result[:, :-1, :d] += crossed.transpose(0, 2, 1)
-            result[:, :d, :d] += np.einsum("nc,cij->nij", m0, power_bends(d, q))
-            stretched = (s - 1 - q) * m0 - _dot(m1, omega)
-            stretched_slopes = (s - 2 - q) * m1 - _dot(m2, omega)
-            mixed = np.einsum("ncj,nc->nj", stretched_slopes, power)
-            mixed[:, :d] += np.einsum("nc,nci->ni", stretched, slopes)
-            result[:, :-1, -1] += mixed
-            result[:, -1, :-1] += mixed
-            twice = (s - 1 - q) * stretched - _dot(stretched_slopes, omega)
-            result[:, -1, -1] += np.einsum("nc,nc->n", twice, power)
+            if q:
+                crossed = np.einsum("ncj,nci->nij", m1, slopes)
+                result[:, :d, :-1] += crossed
+                result[:, :-1, :d] += crossed.transpose(0, 2, 1)
+                result[:, :d, :d] += np.einsum("nc,cij->nij", m0, power_bends(d, q))
+            if widths:
+                stretched = (s - 1 - q) * m0 - _dot(m1, omega)
+                stretched_slopes = (s - 2 - q) * m1 - _dot(m2, omega)
+                mixed = np.einsum("ncj,nc->nj", stretched_slopes, power)
+                mixed[:, :d] += np.einsum("nc,nci->ni", stretched, slopes)
+                result[:, :-1, -1] += mixed
+                result[:, -1, :-1] += mixed
+                twice = (s - 1 - q) * stretched - _dot(stretched_slopes, omega)
+                result[:, -1, -1] += np.einsum("nc,nc->n", twice, power)
         return result if widths else result[:, :-1, :-1]
 
     def where(self, mask: Mask, other: Moments) -> Moments:
