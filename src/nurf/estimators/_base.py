@@ -164,7 +164,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             )
             jet = _assembled(X, y, gradients, gradients_at, directions, hessians, weights, derivative_weight)
             jet = jet.with_positive_weight()
-            found = self._fit(jet[_canonical_order(jet)], validation)
+            found = self._fit(_merged(jet[_canonical_order(jet)]), validation)
         for warning in found:
             warnings.warn(warning, stacklevel=2)
         return self
@@ -294,6 +294,19 @@ def _canonical_order(jet: Jet) -> Index:
         if not np.any(np.all((before == after) | (np.isnan(before) & np.isnan(after)), axis=1)):
             break
     return order.astype(np.int64)
+
+
+def _merged(jet: Jet) -> Jet:
+    """Return the jet with equal neighbouring rows merged into one, their weights added: the same data for every fit."""
+    known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians)
+    rows = np.hstack([part.reshape(len(jet), -1) for part in known if part is not None])
+    equal = (rows[1:] == rows[:-1]) | (np.isnan(rows[1:]) & np.isnan(rows[:-1]))
+    first = np.flatnonzero(np.concatenate([[True], ~equal.all(axis=1)]))
+    if len(first) == len(jet):
+        return jet
+    weights = [np.add.reduceat(jet.weights(order), first) for order in (0, 1)]
+    derivative_weight = None if jet.derivative_weight is None else weights[1]
+    return replace(jet[first], sample_weight=weights[0], derivative_weight=derivative_weight)
 
 
 def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet | None]:
