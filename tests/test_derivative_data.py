@@ -333,7 +333,7 @@ def test_attributes_are_those_of_the_network_not_of_a_size_that_was_left_out():
         assert estimator.gradient_weight_ == stage.setting.loss.gradients == estimator.fit_.loss.gradients
         assert estimator.alpha_ == stage.alpha == estimator.fit_.alpha
         sizes.append(stage.n_neurons)
-    assert min(sizes) == 100
+    assert min(sizes) == 102
 
 
 class TestEstimatedDerivatives:

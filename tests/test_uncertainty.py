@@ -183,9 +183,9 @@ class TestRefusals:
         X, y = smooth(40)
         estimator = SparseFeatureRegressor(alpha=0.05, random_state=0).fit(X, y)
         for method in (estimator.predict, estimator.predict_gradient):
-            with pytest.raises(ValueError, match="need a sampled network"):
+            with pytest.raises(ValueError, match="for sampled networks"):
                 method(X, return_std=True)
-        with pytest.raises(ValueError, match="need a sampled network"):
+        with pytest.raises(ValueError, match="for sampled networks"):
             estimator.predict_interval(X)
 
     def test_of_slopes_of_steps(self):

@@ -67,7 +67,7 @@ class DualRidge(Ridge):
 
     def covariance_factor(self, alpha: float) -> Array:
         """Return the factor of the covariance: along the rows from the eigenvectors, across them from alpha alone."""
-        kept = self.eigenvalues > EPS * self.eigenvalues[-1] * self.n_neurons
+        kept = self.eigenvalues > EPS * self.eigenvalues.max(initial=0.0) * self.n_neurons
         along = self._neurons.T @ (self._vectors[:, kept] / np.sqrt(self.eigenvalues[kept]))
         factor = inverse_factor(along, self.eigenvalues[kept], alpha * self.n_neurons)
         inverse = self._tail_solve @ self._tail_solve.T
