@@ -45,6 +45,8 @@ class Rounding:
 
     def noise_of_matrices(self, array, ndim=2):
         """Return the same for stacked arrays of ``ndim`` axes: LAPACK sees one after the other."""
+        if not array.size:
+            return np.zeros(array.shape)
         bits = np.ascontiguousarray(array).reshape(-1, int(np.prod(array.shape[-ndim:]))).view(np.uint64)
         keys = np.sum(bits * (2 * np.arange(bits.shape[1], dtype=np.uint64) + 3), axis=1) % len(self.table)
         places = keys[:, None] + np.arange(array.size // len(bits), dtype=np.uint64)

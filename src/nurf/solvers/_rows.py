@@ -178,4 +178,4 @@ def row_count(jet: Jet, loss: Loss) -> float:
         framed = order == 1 and jet.frames is not None
         rows = jet.frames.any(axis=2) if framed and jet.frames is not None else known_components(jet, order)[0]
         known += np.where(jet.weights(1) > 0, rows.sum(axis=1), 0)
-    return float(jet.weights(0) @ known) / weight_of_a_row(jet.weights(0))
+    return float(np.sum(jet.weights(0) / weight_of_a_row(jet.weights(0)) * known))

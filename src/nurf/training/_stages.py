@@ -247,9 +247,14 @@ def stage_counts(n_neurons: int, growth: float, n_initial: int | None = None) ->
     """
     if not (np.isfinite(growth) and growth > 1):
         raise ValueError(f"`growth` must be a number > 1, got {growth!r}")
-    first = int(np.ceil(n_neurons / growth**3)) if n_initial is None else n_initial
-    sizes = (int(np.ceil(first * growth**i)) for i in count())
+    first = _whole(n_neurons / growth**3) if n_initial is None else n_initial
+    sizes = (_whole(first * growth**i) for i in count())
     return [*dict.fromkeys(takewhile(lambda size: size < n_neurons, sizes)), n_neurons]
+
+
+def _whole(size: float) -> int:
+    """Return the size rounded up; a rounding error above a whole number does not count."""
+    return int(np.ceil(round(size, 9)))
 
 
 def spaced(index: Index, n: int) -> Index:
