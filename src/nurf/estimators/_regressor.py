@@ -198,7 +198,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         lanes = [Lane("all data", task, space, search, sizes, entropy)]
         if self._may_ignore_derivatives(scaled, activations[0]):
             values = replace(task, jet=scaled.only(()))
-            lanes = [replace(lanes[0], handicap=1 + search.doubt / np.sqrt(len(values.jet)))]
+            lanes = [replace(lanes[0], handicap=search.uncertainty(len(values.jet)))]
             lanes.append(Lane("values alone", values, self._space(values.jet, activations), search, sizes, entropy))
         fit = fit_searched(lanes)
         assert fit.stage is not None

@@ -104,7 +104,7 @@ class Lane:
                     yield Split(replace(task, jet=jet[~held], rule=HeldOut(jet[held])), share)
         else:
             limit = search.max_rows // 4 if len(jet) > search.max_rows else len(jet)
-            n = min(limit, max(search.rows_per_neuron * size, search.few_samples)) if first else limit
+            n = min(limit, max(search.rows_per_neuron * size, search.few_samples)) if size < self.sizes[-1] else limit
             yield Split(replace(task, jet=jet[spaced(np.arange(len(jet)), n)], rule=(rule or LeaveOneOut()).coarse()))
 
 
@@ -272,7 +272,8 @@ def fit_searched(lanes: Sequence[Lane]) -> Fit:
                 )
     outcome = race(arms, sizes, search.rungs(len(sizes)), improvement=search.improvement, margin=search.margin)
     *smaller, last = outcome.winners
-    ahead = [arm.on_all_data() for arm in (*(arm for arm in smaller if score(arm) <= score(last)), last)]
+    doubt = search.uncertainty(len(lanes[0].task.jet))
+    ahead = [arm.on_all_data() for arm in (*(arm for arm in smaller if doubt * score(arm) <= score(last)), last)]
     best = min(ahead, key=score)
     history = best.history(best.contest.final)
     (state,) = best.states(best.contest.final)

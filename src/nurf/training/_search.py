@@ -19,7 +19,7 @@ from nurf.training._stages import stage_counts
 Item = TypeVar("Item")
 
 FIRST = Rung(breadths=(2, 1), keep=2, factor=2.0, rival=3.0)
-MIDDLE = Rung(branch=True, refits=1, keep=2, factor=1.1, rival=1.3)
+MIDDLE = Rung(branch=True, refits=1)
 LAST = Rung()
 
 
@@ -52,7 +52,7 @@ class Search:
     n_folds : int, default 5
         Number of folds.
     rows_per_neuron : int, default 4
-        Arms of the first size are raced on so many samples for each neuron, if there are more, evenly spaced.
+        Below the last size, arms are raced on so many samples for each neuron, if there are more, evenly spaced.
     max_rows : int, default 20000
         Hyperplanes are sampled from at most so many rows, and arms are raced on a quarter of these.
     max_precise_operations : float, default 2e10
@@ -74,6 +74,10 @@ class Search:
     rows_per_neuron: int = 4
     max_rows: int = 20_000
     max_precise_operations: float = 2e10
+
+    def uncertainty(self, n_samples: int) -> float:
+        """Return the factor by which an estimate from so many samples must be smaller than another to be believed."""
+        return float(1 + self.doubt / np.sqrt(n_samples))
 
     def sizes(self, n_neurons: int) -> list[int]:
         """Return the sizes of the race for a network of ``n_neurons``.
