@@ -45,7 +45,7 @@ from nurf.training import (
 
 SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValidation()}
 NAMES = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
-WIDTHS = (1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025)  # in units of the ball into which the inputs are scaled
+WIDTHS = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)  # in units of the ball into which the inputs are scaled
 WIDTH_RATIO = 4.0  # of single widths to the typical one, for "multiscale"
 GRADIENT_WEIGHTS = (0.0, 1e-3, 1e-2, 1e-1)
 ENOUGH = 0.5  # share of known derivatives above which none are estimated

@@ -131,10 +131,10 @@ class Space:
         return bool(self.estimated) or any(len(members) > 1 for members in options)
 
     def first_settings(self) -> Iterator[Setting]:
-        """Yield the settings that a race starts with: all densities with every second width."""
+        """Yield the settings that a race starts with: all densities with every second width, from the second on."""
         loss = self.losses[len(self.losses) // 2]
         for density in self.densities:
-            for activation in self.activations[::2]:
+            for activation in self.activations[1::2] or self.activations:
                 yield Setting(density, activation, loss, self.sources[0], self.metrics[0], self.width_ratios[0])
 
     def variants(self, setting: Setting) -> Iterator[Setting]:
