@@ -77,7 +77,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         "sigmoid", "erf", "heaviside" (order 1), "softplus", "relu" (order 2), or an object of ``nurf.activations``.
     width : float, "auto" or "multiscale", default "auto"
         Width of the transition of a smooth activation, in units of the ball into which the inputs are scaled. "auto"
-        chooses from 0.025 to 1.6, the same for all neurons of a stage or spread around it by factors up to 4;
+        chooses from 0.0125 to 3.2, the same for all neurons of a stage or spread around it by factors up to 4;
         "multiscale" always spreads them. An activation object keeps its own.
     alpha : float or "auto", default "auto"
         Ridge regularisation: the penalty ``alpha N / 2 |c|^2`` on half the mean squared error (paper, eq. 1.6), with

@@ -10,9 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from nurf.solvers import LeaveOneOut, Loss
-from nurf.solvers._rows import rows_per_sample
 from nurf.solvers.ridge import HeldOut, largest_near_best
-from nurf.solvers.ridge._precise import precise_cost
 from nurf.training._fit import Fit, Stage
 from nurf.training._outer import ALL_ALPHAS
 from nurf.training._race import finite, race, score
@@ -79,17 +77,10 @@ class Lane:
         """Return the generator of a stage: the same for all arms, so that they differ in their settings only."""
         return np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(depth, split)))
 
-    def _precise_cost(self, size: int) -> float:
-        """Return the number of operations that very small alphas take, with all derivatives in the loss."""
-        jet = self.task.jet
-        return precise_cost(len(jet) * rows_per_sample(jet, self.space.losses[-1]), size)
-
     def _make(self, size: int) -> Iterator[Split]:
         jet, search, rule = self.task.jet, self.search, self.task.rule
         first = size == self.sizes[0] < self.sizes[-1]
-        precise = not first and self._precise_cost(self.sizes[-1]) <= search.max_precise_operations
-        operations = self.task.max_precise_operations if precise else 0.0
-        task = replace(self.task, max_precise_operations=operations)
+        task = replace(self.task, max_precise_operations=0.0 if first else search.max_precise_operations)
         if self.refits:
             total = float(np.sum(jet.weights(0), where=jet.has_value))
             folds = min(int(np.count_nonzero(jet.has_value)), self.search.n_folds)

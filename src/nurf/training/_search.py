@@ -56,8 +56,8 @@ class Search:
     max_rows : int, default 20000
         Hyperplanes are sampled from at most so many rows, and arms are raced on a quarter of these.
     max_precise_operations : float, default 2e10
-        Arms beyond the first size may have very small alphas if that takes no more operations at the last size. The
-        winner may have them within ``Task.max_precise_operations``.
+        Arms beyond the first size may have very small alphas if that takes no more operations. The winner may have them
+        within ``Task.max_precise_operations``.
     """
 
     growth: float = 3.0
