@@ -19,7 +19,7 @@ def smooth(X):
     return y, gradients, -9 * np.sin(3 * u)[:, None, None] * np.outer(A, A) + 0.6 * np.outer(B, B)
 
 
-N_SAMPLES = 30  # few, so that derivatives matter
+N_SAMPLES, N_SEEDS = 30, 8  # few samples, so that derivatives matter
 
 
 def points(n=60, seed=0):
@@ -69,30 +69,44 @@ def derivatives(kind, X, rng):
 
 
 @cache
-def fitted(kind, seed, **parameters):
+def fitted(kind, seed, n_samples=N_SAMPLES, **parameters):
     rng = np.random.default_rng([seed, 5])
-    X = rng.uniform(-1, 1, (N_SAMPLES, 4))
+    X = rng.uniform(-1, 1, (n_samples, 4))
     return model(random_state=seed, **parameters).fit(X, smooth(X)[0], **derivatives(kind, X, rng))
 
 
-def errors(kind, n_seeds=5, **parameters):
+def errors(kind, n_seeds=N_SEEDS, **parameters):
     """The errors of fits to independent data, one for each seed."""
     return np.array([error(fitted(kind, seed, **parameters)) for seed in range(n_seeds)])
+
+
+def ratio(*pairs):
+    """The geometric mean of the ratios of errors.
+
+    In 24 trials with other seeds the logarithms of the ratios had standard deviations of 0 to 1.6. The bounds below are
+    at least 3.7 standard deviations of their mean over the seeds, one false alarm in 10,000, away from what was found.
+    """
+    return np.exp(np.mean([np.log(first / second) for first, second in pairs]))
 
 
 class TestGradientWeight:
     def test_exact_gradients_count_and_help(self):
         found = errors("exact")
-        assert np.median(found / errors("nothing")) < 0.3
-        assert np.median(found / errors("exact", gradient_weight=0)) < 0.8
-        assert np.median([fitted("exact", seed).gradient_weight_ for seed in range(5)]) > 0
+        assert ratio((found, errors("nothing"))) < 0.1
+        assert ratio((found, errors("exact", gradient_weight=0))) < 0.95
+        assert np.median([fitted("exact", seed).gradient_weight_ for seed in range(N_SEEDS)]) > 0
 
-    @pytest.mark.parametrize("kind", ["noise", "layer", "bias"])
-    def test_wrong_gradients_do_not_count_and_do_not_hurt(self, kind):
+    def test_wrong_gradients_do_not_hurt(self):
         """Pure noise; exact ones with a steep layer at the faces of the box; a constant added to all."""
-        found = errors(kind)
-        assert np.median(found / errors("nothing")) < 1.2
-        assert np.median([fitted(kind, seed).gradient_weight_ for seed in range(5)]) == 0
+        assert ratio(*((errors(kind), errors("nothing")) for kind in ("noise", "layer", "bias"))) < 1.2
+
+    @pytest.mark.parametrize("kind", ["noise", "bias"])
+    def test_wrong_gradients_would_hurt(self, kind):
+        found = errors(kind, 5, n_samples=60)
+        assert ratio((errors(kind, 5, n_samples=60, gradient_weight=0.1), found)) > 3
+
+    def test_noise_does_not_count(self):
+        assert np.median([fitted("noise", seed).gradient_weight_ for seed in range(N_SEEDS)]) == 0
 
     def test_a_number_is_the_weight(self):
         X = points()
@@ -144,7 +158,7 @@ class TestGradientWeight:
 class TestKnownInPart:
     @pytest.mark.parametrize("kind", ["one partial missing", "one partial known", "few rows", "one column missing"])
     def test_what_is_known_helps(self, kind):
-        assert np.median(errors(kind) / errors("nothing")) < 0.8
+        assert ratio((errors(kind), errors("nothing"))) < 1
 
     def test_the_loss_knows_only_what_is_known(self):
         """What stands behind a NaN cannot matter; what does not, matters."""
@@ -206,8 +220,8 @@ class TestElsewhere:
         assert_allclose(there.predict(X), here.predict(X), atol=1e-5)
 
     def test_helps(self):
-        assert np.median(errors("elsewhere") / errors("nothing")) < 0.3
-        assert np.median([fitted("elsewhere", seed).gradient_weight_ for seed in range(5)]) > 0
+        assert ratio((errors("elsewhere"), errors("nothing"))) < 0.1
+        assert np.median([fitted("elsewhere", seed).gradient_weight_ for seed in range(N_SEEDS)]) > 0
 
     def test_with_weights_hessians_and_a_share_for_validation(self):
         X, P = points(100), points(50, seed=7)
@@ -255,9 +269,9 @@ class TestDirections:
         ]
         assert_allclose(fits[0].predict(X), fits[1].predict(X), atol=1e-6)
 
-    @pytest.mark.parametrize("kind", ["one direction", "one direction elsewhere"])
-    def test_one_at_each_point_helps(self, kind):
-        assert np.median(errors(kind) / errors("nothing")) < 0.8
+    def test_one_at_each_point_helps(self):
+        kinds = ("one direction", "one direction elsewhere")
+        assert ratio(*((errors(kind), errors("nothing")) for kind in kinds)) < 1
 
     def test_are_checked_where_they_span_all(self):
         """The part of a gradient along one direction contradicts no difference of values."""
@@ -302,7 +316,7 @@ class TestDerivativeWeight:
 
 class TestSeveralOutputs:
     def test_of_very_different_scales_share_their_hyperplanes(self):
-        X = points(200)
+        X = points()
         y, gradients, _ = smooth(X)
         factors = np.array([1e-6, 1.0, 1e8])
         second = np.column_stack([y, y**2, np.exp(y)]) * factors
@@ -314,26 +328,24 @@ class TestSeveralOutputs:
         assert len(estimator.hyperplanes_) == estimator.network_.coef.shape[0] <= 60
         assert estimator.network_.coef.shape[1] == 3
         errors = np.std(estimator.predict(fresh) - truth, axis=0) / np.std(truth, axis=0)
-        assert np.all(errors < 0.1), errors
+        assert np.all(errors < 0.5), errors  # 0.1 at most in eight trials, with a spread of a factor of 1.7
 
 
 def test_attributes_are_those_of_the_network_not_of_a_size_that_was_left_out():
-    """With noise and without derivatives, 102 neurons are as good as 300, and one of both is left out at random."""
-    sizes = []
+    """With noise and hardly any regularisation, as many neurons as samples are far worse than a few."""
     for seed in range(4):
         rng = np.random.default_rng([seed, 7])
         X = rng.uniform(-1, 1, (160, 2))
-        estimator = model(300, random_state=seed).fit(X, X[:, 0] + 0.5 * rng.normal(size=160))
+        estimator = model(150, density="uniform", width=0.1, growth=3, alpha=1e-10, random_state=seed)
+        estimator.fit(X, X[:, 0] + 0.5 * rng.normal(size=160))
         stage, features = estimator.fit_.stage, estimator.fit_.network.features
         assert stage == estimator.fit_.history[-1]
-        assert stage.n_neurons == features.n_neurons == len(estimator.hyperplanes_)
-        assert {trial.size for trial in estimator.fit_.trials} == {102, 300}
+        assert stage.n_neurons == features.n_neurons == len(estimator.hyperplanes_) < 150
+        assert {trial.size for trial in estimator.fit_.trials} == {6, 18, 54, 150}
         assert estimator.width_ == np.mean(stage.setting.activation.width)
         assert estimator.density_ == stage.setting.density
         assert estimator.gradient_weight_ == stage.setting.loss.gradients == estimator.fit_.loss.gradients
         assert estimator.alpha_ == stage.alpha == estimator.fit_.alpha
-        sizes.append(stage.n_neurons)
-    assert min(sizes) == 102
 
 
 class TestEstimatedDerivatives:
@@ -515,6 +527,21 @@ class TestReport:
         y = smooth(X)[0]
         assert "sharp" in self.check(model(activation="relu").fit(X, y), 160)["width"]
         assert "in all" in self.check(model(width="multiscale").fit(X, y), 160)["width"]
+
+    def test_of_a_stage_that_fell_back(self):
+        """Steep neurons that are hardly regularised have larger gradients than the data.
+
+        Seven of eight such fits had a stage that sampled from the data, so that none of five has in 3 of 100,000 runs.
+        """
+        wave, fits = problems.get("planar_wave"), []
+        for seed in range(5):
+            rng = np.random.default_rng(seed)
+            jet = wave.jet(wave.sample(300, rng))
+            estimator = model(200, density="local", width=0.002, growth=1.5, alpha=1e-14, gradient_weight=0)
+            estimator.set_params(random_state=seed)
+            fits.append(estimator.fit(jet.X, jet.y + 0.05 * rng.normal(size=300), gradients=jet.gradients))
+        fell_back = next(fit for fit in fits if any(stage.fallback for stage in fit.fit_.history))
+        assert "a stage sampled from the data, not the residual" in self.check(fell_back, 300)["note"]
 
     def test_after_polishing(self):
         X = points(160)

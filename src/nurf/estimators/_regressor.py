@@ -193,6 +193,8 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         activations = self._activations()
         space = self._space(scaled, activations)
         search, sizes = self._sizes(activations[0], space)
+        if not scaled.known:
+            search = replace(search, rows_per_neuron=search.value_rows_per_neuron)
         task = Task(scaled, choose("tail", self.tail, TAILS), self._alphas(), rule, max_rows=search.max_rows)
         entropy = tuple(int(number) for number in rng.integers(2**32, size=4))
         lanes = [Lane("all data", task, space, search, sizes, entropy)]

@@ -45,18 +45,24 @@ class Tail:
 
     def partials(self, X: Array, variables: tuple[int, ...]) -> Array:
         """Return the partial derivatives of the monomials with respect to ``variables`` in turn, of shape (n, t)."""
+        result = np.zeros((len(X), len(self)))
+        if len(variables) > self.degree:
+            return result
         exponents, factors = self.exponents.copy(), np.ones(len(self))
         for i in variables:
             factors *= exponents[:, i]
             exponents[:, i] -= 1
-        result = np.zeros((len(X), len(self)))
         nonzero = factors != 0
         result[:, nonzero] = factors[nonzero] * self._monomials(X, exponents[nonzero])
         return result
 
     def gradient(self, X: Array, coef: Array) -> Array:
         """Return the gradients of the polynomials with coefficients ``coef`` (t, k), of shape (n, k, d)."""
-        return np.stack([self.partials(X, (i,)) @ coef for i in range(self.dimension)], axis=-1)
+        result = np.zeros((len(X), coef.shape[1], self.dimension))
+        if self.degree > 0:
+            for i in range(self.dimension):
+                result[..., i] = self.partials(X, (i,)) @ coef
+        return result
 
     def hessian(self, X: Array, coef: Array) -> Array:
         """Return the Hessians of the polynomials with coefficients ``coef`` (t, k), of shape (n, k, d, d)."""
@@ -77,7 +83,7 @@ class Tail:
 
     def _monomials(self, X: Array, exponents: npt.NDArray[np.int64]) -> Array:
         result = np.ones((len(X), len(exponents)))
-        for i in range(self.dimension):
+        for i in np.flatnonzero(exponents.any(axis=0)):
             used = exponents[:, i] > 0
             result[:, used] *= X[:, i, None] ** exponents[used, i]
         return result

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.spatial import cKDTree
 
+from nurf._types import Array
 from nurf.solvers import LeaveOneOut, Loss
 from nurf.solvers.ridge import HeldOut, largest_near_best
 from nurf.training._fit import Fit, Stage
@@ -82,21 +84,26 @@ class Lane:
         first = size == self.sizes[0] < self.sizes[-1]
         task = replace(self.task, max_precise_operations=0.0 if first else search.max_precise_operations)
         if self.refits:
-            total = float(np.sum(jet.weights(0), where=jet.has_value))
-            folds = min(int(np.count_nonzero(jet.has_value)), self.search.n_folds)
-            fold_of = np.empty(len(jet), int)
-            rng = self.rng(0, 10**6)
-            for part in (jet.has_value, ~jet.has_value):  # every fold has values, the same for all lanes
-                fold_of[part] = rng.permutation(int(np.count_nonzero(part))) % folds
-            for fold in range(folds):
-                held = fold_of == fold
-                if np.sum(jet.weights(0)[held], where=jet.has_value[held]) > 0:
-                    share = float(np.sum(jet.weights(0)[held], where=jet.has_value[held])) / total
-                    yield Split(replace(task, jet=jet[~held], rule=HeldOut(jet[held])), share)
-        else:
-            limit = search.max_rows // 4 if len(jet) > search.max_rows else len(jet)
-            n = min(limit, max(search.rows_per_neuron * size, search.few_samples)) if size < self.sizes[-1] else limit
-            yield Split(replace(task, jet=jet[spaced(np.arange(len(jet)), n)], rule=(rule or LeaveOneOut()).coarse()))
+            yield from self._folds(task)
+            return
+        limit = search.max_rows // 4 if len(jet) > search.max_rows else len(jet)
+        n = min(limit, max(search.rows_per_neuron * size, search.few_samples)) if size < self.sizes[-1] else limit
+        yield Split(replace(task, jet=jet[spaced(np.arange(len(jet)), n)], rule=(rule or LeaveOneOut()).coarse()))
+
+    def _folds(self, task: Task) -> Iterator[Split]:
+        """Yield the fits without each of the folds. They are the same for all lanes and sizes, and all have values."""
+        jet, rng = task.jet, self.rng(0, 10**6)
+        weights = np.where(jet.has_value, jet.weights(0), 0.0)
+        n_folds = min(int(np.count_nonzero(jet.has_value)), self.search.n_folds)
+        fold_of = np.empty(len(jet), int)
+        for part in (jet.has_value, ~jet.has_value):
+            fold_of[part] = rng.permutation(int(np.count_nonzero(part))) % n_folds
+        probes = probes_around(jet.X[jet.has_value], rng)
+        for fold in range(n_folds):
+            held = fold_of == fold
+            share = float(weights[held].sum() / weights.sum())
+            if share > 0:
+                yield Split(replace(task, jet=jet[~held], rule=HeldOut(jet[held], probes)), share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +170,7 @@ class SampledArm:
         start = time.perf_counter()
         arm = replace(self, size=size)
         splits = self.contest.splits(size)
-        alpha, error = _pooled(splits, arm.states(splits))
+        alpha, error = _pooled(splits, arm.states(splits), self.contest.search.instability)
         return replace(arm, alpha=alpha, error=finite(error), seconds=time.perf_counter() - start)
 
     def variants(self) -> Iterator[SampledArm]:
@@ -240,15 +247,36 @@ class SampledArm:
         return (*earlier, self.states(splits)[0].stage(self.seconds))
 
 
-def _pooled(splits: Sequence[Split], states: Sequence[State]) -> tuple[float, float]:
-    """Return the best alpha for all fits together, and the root mean square error with it."""
+def _pooled(splits: Sequence[Split], states: Sequence[State], instability: float) -> tuple[float, float]:
+    """Return the best alpha for all fits together, and the root mean square error with it.
+
+    The error is that on the samples that were held out, or ``instability`` times the standard deviation of the fits at
+    the probes, if that is larger.
+    """
     fits = [state.fit for state in states]
     if len({len(fit.alphas) for fit in fits}) > 1:  # some went on to smaller alphas
         fits = [state.with_loss(state.setting.loss, ALL_ALPHAS).fit for state in states]
     shares = np.array([split.share for split in splits])
     errors = np.sqrt(shares @ np.square([fit.errors for fit in fits]) / shares.sum())
+    probed = [fit.probed for fit in fits if fit.probed is not None]
+    if len(probed) > 1:
+        variances = np.var(probed, axis=0, ddof=1).sum(axis=2).mean(axis=1)
+        errors = np.maximum(errors, instability * np.sqrt(variances))
     best = largest_near_best(fits[0].alphas, errors)
     return float(fits[0].alphas[best]), float(errors[best])
+
+
+def probes_around(X: Array, rng: np.random.Generator) -> Array:
+    """Return places where a new sample may be: neighbours of the samples, reflected through these.
+
+    They are as far from the samples as these are from each other, and some are outside their convex hull, but none
+    outside their bounding box.
+    """
+    n, d = X.shape
+    neighbours = cKDTree(X).query(X, k=min(2 * d, n - 1) + 1)[1][:, 1:]
+    points, picked = np.repeat(np.arange(n), 2), rng.integers(0, neighbours.shape[1], 2 * n)
+    reflected = 2 * X[points] - X[neighbours[points, picked]]
+    return np.asarray(np.clip(reflected, X.min(axis=0), X.max(axis=0)))
 
 
 def fit_searched(lanes: Sequence[Lane]) -> Fit:

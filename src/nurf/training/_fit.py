@@ -91,6 +91,8 @@ class Fit:
         The stage that gave the network its last neurons. It is not the last one if that did not help.
     trials : tuple of Trial
         What was tried before, if there was a choice.
+    probed : array of shape (A, m, k) or None
+        Predictions of all members of the path at the probes of the rule, while fits are compared.
     """
 
     network: ShallowNetwork
@@ -104,3 +106,4 @@ class Fit:
     precise: bool = False
     stage: Stage | None = None
     trials: tuple[Trial, ...] = ()
+    probed: Array | None = None

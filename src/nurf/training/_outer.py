@@ -83,7 +83,10 @@ def _better(first: Fit, second: Fit) -> Fit:
     """Return the fit with the largest alpha whose error is near the best of both paths, with both paths."""
     alphas, errors = (np.concatenate([getattr(fit, name) for fit in (first, second)]) for name in ("alphas", "errors"))
     best = alphas[largest_near_best(alphas, errors)]
-    return replace(first if best in first.alphas else second, alphas=alphas, errors=errors)
+    probed = None
+    if first.probed is not None and second.probed is not None:
+        probed = np.concatenate([first.probed, second.probed])
+    return replace(first if best in first.alphas else second, alphas=alphas, errors=errors, probed=probed)
 
 
 def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool) -> Fit:
@@ -101,4 +104,5 @@ def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool) -> Fit:
         loss=ridge.loss,
         ridge_alpha=float(ridge_alphas[best]),
         precise=precise,
+        probed=rule.probed(ridge, path),
     )

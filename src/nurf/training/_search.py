@@ -51,8 +51,13 @@ class Search:
         neurons, which is made with the sample that is left out; the fewer samples, the more that matters.
     n_folds : int, default 5
         Number of folds.
+    instability : float, default 0.5
+        An error is at least so much of the standard deviation between the fits on the folds at places without samples.
+        Samples that are held out are mostly among others; they do not show fits that go astray elsewhere.
     rows_per_neuron : int, default 4
         Below the last size, arms are raced on so many samples for each neuron, if there are more, evenly spaced.
+    value_rows_per_neuron : int, default 8
+        The same for data without derivatives, which say less.
     max_rows : int, default 20000
         Hyperplanes are sampled from at most so many rows, and arms are raced on a quarter of these.
     max_precise_operations : float, default 2e10
@@ -71,7 +76,9 @@ class Search:
     doubt: float = 4.0
     few_samples: int = 150
     n_folds: int = 5
+    instability: float = 0.5
     rows_per_neuron: int = 4
+    value_rows_per_neuron: int = 8
     max_rows: int = 20_000
     max_precise_operations: float = 2e10
 

@@ -12,7 +12,7 @@ from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers._rows import row_count, rows_per_sample, weight_of_a_row
-from nurf.solvers.ridge._base import EPS, Ridge
+from nurf.solvers.ridge._base import EPS, Ridge, stacked
 
 TOLERANCE = 0.05
 MANY_NEURONS = 1000  # from which on fewer samples leave, so that leaving them costs no more than the fit
@@ -22,6 +22,7 @@ class Rule(ABC):
     """A way to estimate the root mean square error on fresh data for every alpha."""
 
     uses_other_rows: ClassVar[bool] = False  # than those of the fit
+    probes: Array | None = None  # points at which fits are compared with each other
 
     def coarse(self) -> Rule:
         """Return a rule that costs less, for comparisons."""
@@ -30,6 +31,13 @@ class Rule(ABC):
     @abstractmethod
     def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
         """Return the estimates, of shape (A,); ``coefficients`` (A, N + t, k) are ``ridge.solve(alphas)``."""
+
+    def probed(self, ridge: Ridge, coefficients: Array) -> Array | None:
+        """Return the predictions of all networks ``coefficients`` at the probes (A, m, k), if there are any."""
+        if self.probes is None:
+            return None
+        blocks = [_predictions(design, coefficients) for _, design in ridge.features.design_blocks(self.probes)]
+        return np.moveaxis(np.concatenate(blocks), 1, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +57,14 @@ class Validation(Rule):
 def _squares(features: Features, jet: Jet, coefficients: Array) -> Array:
     """Return the weighted sum of the squared residuals of the values, for each of the networks ``coefficients``."""
     y, w, total = jet.y.reshape(len(jet), 1, -1), jet.weights(0), np.zeros(len(coefficients))
-    path = np.moveaxis(coefficients, 0, 1).reshape(features.n_columns, -1)
     for rows, design in features.design_blocks(jet.X):
-        predictions = (design @ path).reshape(len(design), len(coefficients), -1)
-        total += w[rows] @ np.sum((predictions - y[rows]) ** 2, axis=2)
+        total += w[rows] @ np.sum((_predictions(design, coefficients) - y[rows]) ** 2, axis=2)
     return total
+
+
+def _predictions(design: Array, coefficients: Array) -> Array:
+    """Return the values of networks ``coefficients`` (A, N + t, k) for rows of features (m, N + t): (m, A, k)."""
+    return (design @ stacked(coefficients)).reshape(len(design), len(coefficients), -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +72,7 @@ class HeldOut(Rule):
     """The error on rows that were held out of the fit."""
 
     held_out: Jet
+    probes: Array | None = None
     uses_other_rows = True
 
     def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
