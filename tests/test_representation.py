@@ -298,6 +298,17 @@ def test_a_weight_is_a_number_of_repetitions_in_any_unit(s, data, unit):
     assert_allclose(law.coefficients(planes), expected.coefficients(planes), rtol=1e-9, atol=1e-12)
 
 
+def test_derivatives_of_weight_zero_do_not_count():
+    jet = replace(scattered(2, ()), sample_weight=None)
+    weights = np.array([1.0, 0, 1, 1, 0, 1, 1, 1, 1])
+    planes = Uniform().prepare(jet).sample(50, rng_of(1))
+    one, two = (
+        Representation(1, 0.3, rho=lambda X: np.ones(len(X))).prepare(part).coefficients(planes)
+        for part in (replace(jet, derivative_weight=weights), jet[weights > 0])
+    )
+    assert_allclose(one, two, rtol=1e-9, atol=1e-12)
+
+
 def test_weights_count_in_the_estimated_density_of_the_points():
     """Repeating points makes them denser, so that the integral over the domain stays what it is."""
     x = np.linspace(-HALF, HALF, 401)[:, None]

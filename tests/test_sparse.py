@@ -251,6 +251,14 @@ class TestOptimality:
         assert_allclose(one.objective, two.objective, rtol=1e-5)
 
 
+def test_opposite_neurons_are_one_place_if_the_tail_has_their_difference():
+    planes = Hyperplanes(np.array([[0.6, 0.8]]), np.array([0.3]))
+    opposite = Hyperplanes(-planes.normals, -planes.offsets)
+    for degree, distance in ((0, 0.0), (-1, 2 * np.hypot(1, 0.3) / 0.1)):
+        one, other = (Features(part, Sigmoid(0.1), degree) for part in (planes, opposite))
+        assert_allclose(distances(one, other), distance / Sigmoid(0.1).scale * 0.1, atol=1e-6)
+
+
 class TestMoves:
     def jet(self):
         return WAVE.jet(WAVE.grid(15), noise=0.02, rng=np.random.default_rng(0))
@@ -407,6 +415,11 @@ class TestPath:
 
 
 class TestPolish:
+    def test_a_sparse_network_has_nothing_left_to_train(self):
+        X, y, _ = wave_rows()
+        with pytest.raises(ValueError, match="needs a fit by ridge regression"):
+            polish(model(alpha=1e-2, max_neurons=5).fit(X, y).fit_, Jet(X, y))
+
     def test_the_error_falls(self):
         jet = WAVE.jet(WAVE.sample(200, np.random.default_rng(0)))
         fit = fit_random(jet, Nonlocal(), Sigmoid(0.1), 15, np.random.default_rng(0))

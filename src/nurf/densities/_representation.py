@@ -101,7 +101,8 @@ class Representation(DerivativeDensity):
         if scale == 0:
             raise ValueError(f"all known {DATA[self.power]} are zero: the density is zero everywhere; use Uniform()")
         directions, strengths = _decomposition(data / scale, d)
-        strengths = strengths * (jet.weights(0) / jet.weights(0).sum() / self._rho(jet))[:, None, None]
+        weights = jet.weights(min(self.power, 1))
+        strengths = strengths * (weights / weights.sum() / self._rho(jet))[:, None, None]
         sampler = SAMPLERS[self.sampler] if isinstance(self.sampler, str) else self.sampler
         return PreparedRepresentation(jet.X, directions, strengths, scale, self.power, profile, domain, sampler)
 

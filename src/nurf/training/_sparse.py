@@ -250,6 +250,10 @@ def polish(fit: Fit, jet: Jet, n_steps: int = 10, *, loss: Loss | None = None, w
     Fit
         With the same alpha. Its error is the root mean square over the values of ``jet``.
     """
+    if fit.ridge_alpha <= 0:
+        raise ValueError(
+            "`polish` needs a fit by ridge regression, got one by sparse training, whose weights are trained"
+        )
     network = fit.network
     misfit, options = Misfit(jet, fit.loss if loss is None else loss), SparseOptions(tolerance=0.0, max_steps=n_steps)
     misfit.require(network.activation)
