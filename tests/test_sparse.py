@@ -251,14 +251,6 @@ class TestOptimality:
         assert_allclose(one.objective, two.objective, rtol=1e-5)
 
 
-def test_opposite_neurons_are_one_place_if_the_tail_has_their_difference():
-    planes = Hyperplanes(np.array([[0.6, 0.8]]), np.array([0.3]))
-    opposite = Hyperplanes(-planes.normals, -planes.offsets)
-    for degree, distance in ((0, 0.0), (-1, 2 * np.hypot(1, 0.3) / 0.1)):
-        one, other = (Features(part, Sigmoid(0.1), degree) for part in (planes, opposite))
-        assert_allclose(distances(one, other), distance / Sigmoid(0.1).scale * 0.1, atol=1e-6)
-
-
 class TestMoves:
     def jet(self):
         return WAVE.jet(WAVE.grid(15), noise=0.02, rng=np.random.default_rng(0))

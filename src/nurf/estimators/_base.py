@@ -145,7 +145,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         hessians : array of shape (n, d, d) or (n, k, d, d), optional
             Hessians of the targets. Set unknown entries to NaN.
         sample_weight : array of shape (n,), optional
-            Sample weights.
+            Sample weights, for instance inverse variances of the noise. Their unit means nothing.
         derivative_weight : array of shape (n,) or (m,), optional
             Weights of the derivatives of each sample, for instance if their noise varies. Default is ``sample_weight``.
         validation : (X, y), Jet or float, optional
@@ -159,9 +159,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """
         with unchanged_on_error(self):
             X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-            weights = (
-                None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-            )
+            weights = None if sample_weight is None else _with_mean_one(sample_weight, X)
             jet = _assembled(X, y, gradients, gradients_at, directions, hessians, weights, derivative_weight)
             jet = jet.with_positive_weight()
             found = self._fit(_merged(jet[_canonical_order(jet)]), validation)
@@ -282,6 +280,15 @@ def _assembled(
         return replace(values, gradients=slopes.gradients, frames=slopes.frames, derivative_weight=derivative_weight)
     slopes = replace(slopes, sample_weight=np.ones(len(points)), derivative_weight=derivative_weight)
     return values + slopes
+
+
+def _with_mean_one(sample_weight: Any, X: Array) -> Array:
+    """Return the weights in units of their mean: their unit means nothing."""
+    weights = np.asarray(_check_sample_weight(sample_weight, X, ensure_non_negative=True), float)
+    if not np.any(weights > 0):
+        return weights
+    weights = weights / weights.max()
+    return np.asarray(weights / weights[weights > 0].mean())
 
 
 def _canonical_order(jet: Jet) -> Index:

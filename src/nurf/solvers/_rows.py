@@ -165,17 +165,11 @@ def rows_per_sample(jet: Jet, loss: Loss) -> int:
     return 1 + sum({1: framed, 2: d * (d + 1) // 2}[order] for order, _ in loss.orders)
 
 
-def weight_of_a_row(weights: Array) -> float:
-    """Return the weight of one row: 1, or the mean of the weights if they add up to less than the number of rows."""
-    total = float(weights.sum())
-    return total / max(total, float(np.count_nonzero(weights)))
-
-
-def row_count(jet: Jet, loss: Loss) -> float:
-    """Return the number of values and derivatives that count, those of a row of weight two twice."""
-    known = jet.has_value.astype(float)
+def row_count(jet: Jet, loss: Loss) -> int:
+    """Return the number of values and derivatives that count. Weights say how much, not how often."""
+    known = jet.has_value.astype(int)
     for order, _ in loss.orders:
         framed = order == 1 and jet.frames is not None
         rows = jet.frames.any(axis=2) if framed and jet.frames is not None else known_components(jet, order)[0]
         known += np.where(jet.weights(1) > 0, rows.sum(axis=1), 0)
-    return float(np.sum(jet.weights(0) / weight_of_a_row(jet.weights(0)) * known))
+    return int(np.sum(known, where=jet.weights(0) > 0))

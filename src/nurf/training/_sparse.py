@@ -211,7 +211,7 @@ def estimated_error(point: JointPoint, validation: Jet | None) -> float:
 
 
 def _count(jet: Jet, loss: Loss) -> float:
-    """Return the number of values and derivatives that count, of all outputs; a row of weight two is two rows."""
+    """Return the number of values and derivatives that count, of all outputs."""
     return row_count(jet, loss) * jet.y.size / len(jet)
 
 

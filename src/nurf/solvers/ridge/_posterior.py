@@ -12,7 +12,7 @@ from nurf._blocks import row_blocks
 from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
-from nurf.solvers._rows import Loss, rows_per_sample, sample_rows, weight_of_a_row
+from nurf.solvers._rows import Loss, rows_per_sample, sample_rows
 from nurf.solvers.ridge._base import residuals_without
 from nurf.solvers.ridge._least_squares import LeastSquares
 
@@ -45,7 +45,7 @@ class Posterior:
     loss : Loss
         How much derivatives counted.
     unit : float
-        Weight of one row; see ``weight_of_a_row``.
+        Mean weight of the samples that were fitted: that of a new measurement.
     precise : bool
         Whether alpha is so small that it takes ``PreciseRidge``.
     """
@@ -62,7 +62,8 @@ class Posterior:
     def of(cls, network: ShallowNetwork, jet: Jet, alpha: float, loss: Loss, *, precise: bool = False) -> Posterior:
         """Return the posterior of a network that was fitted to ``jet``."""
         jet = jet.only(loss.kinds)
-        unit = weight_of_a_row(np.where(jet.has_value, jet.weights(0), 0.0))
+        weights = np.where(jet.has_value, jet.weights(0), 0.0)
+        unit = float(np.mean(weights[weights > 0]))
         size = network.coefficients.size + network.hyperplanes.normals.size + 2 * len(network.hyperplanes)
         sample_size = jet.n_features + rows_per_sample(jet, loss) * (jet.y.size // len(jet)) + 2
         n = min(len(jet), max(MIN_SAMPLES, int(SIZE_RATIO * size / sample_size)))

@@ -11,7 +11,7 @@ import numpy as np
 from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import Features
-from nurf.solvers._rows import row_count, rows_per_sample, weight_of_a_row
+from nurf.solvers._rows import row_count, rows_per_sample
 from nurf.solvers.ridge._base import EPS, Ridge, stacked
 
 TOLERANCE = 0.05
@@ -85,8 +85,7 @@ class HeldOut(Rule):
 class GeneralizedCrossValidation(Rule):
     """``RSS / n / (1 - df / n)^2``, with ``df`` the trace of the map from data to predictions.
 
-    ``n`` is the number of rows (a row of weight two counts as two rows, but weights that add up to one are no row
-    counts). Derivatives that count in the fit count here too.
+    ``n`` is the number of rows. Derivatives that count in the fit count here too.
     """
 
     def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
@@ -100,9 +99,7 @@ class GeneralizedCrossValidation(Rule):
 class LeaveOneOut(Rule):
     """The mean square of the values' residuals when a sample leaves the fit, with its value and all its derivatives.
 
-    They are exact, from one factorisation (``Ridge.left_out``). A row of weight two counts as two rows, of which one is
-    left out. Where the weights add up to less than the number of rows, they are no row counts, and at most the mean
-    weight is left out of a row.
+    They are exact, from one factorisation (``Ridge.left_out``).
 
     Parameters
     ----------
@@ -122,11 +119,9 @@ class LeaveOneOut(Rule):
         """Return the root mean square, outputs added up."""
         jet = ridge.jet
         counts = np.where(jet.has_value, jet.weights(0), 0.0)
-        unit = weight_of_a_row(counts)
         rows = self.max_rows * MANY_NEURONS // max(ridge.n_neurons, MANY_NEURONS)
         index, multiples = representative_samples(jet, counts, max(1, rows // rows_per_sample(jet, ridge.loss)))
-        shares = np.minimum(counts[index], unit) / counts[index]
-        left = ridge.left_out(alphas, index, shares)[:, 0]
+        left = ridge.left_out(alphas, index, np.ones(len(index)))[:, 0]
         return np.asarray(np.sqrt(multiples @ np.sum(left**2, axis=2) / counts.sum()))
 
 

@@ -145,16 +145,12 @@ def _leaders(features: Features, sizes: Array, apart: float) -> Index:
 
 
 def distances(first: Features, second: Features) -> Array:
-    """Return how far apart neurons are, in widths, of shape (N, M).
+    """Return how far apart neurons are, in widths, of shape (N, M); ``(a, b)`` and ``(-a, -b)`` are the same place.
 
-    If the tail has the difference between both, ``(a, b)`` and ``(-a, -b)`` are the same place.
     ``sqrt(|a - a'|^2 + |b - b'|^2) / delta``, with the larger of both widths, plus the difference of their logarithms.
     """
     p, r = (np.column_stack([f.hyperplanes.normals, f.hyperplanes.offsets]) for f in (first, second))
-    products = p @ r.T
-    if first.degree >= first.activation.order - 1:
-        products = np.abs(products)
-    squares = np.sum(p**2, axis=1)[:, None] + np.sum(r**2, axis=1) - 2 * products
+    squares = np.sum(p**2, axis=1)[:, None] + np.sum(r**2, axis=1) - 2 * np.abs(p @ r.T)
     near = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
     wide, other = (np.asarray(f.activation.scale, float).reshape(-1, 1) for f in (first, second))
     near /= np.maximum(wide, other.T)
