@@ -416,19 +416,24 @@ class TestSize:
 
 class TestWidth:
     def test_auto_is_about_as_good_as_the_best(self):
-        """In one stage of all neurons the widths differ by orders of magnitude."""
-        wave = problems.get("planar_wave")
-        jet, fresh = wave.jet(wave.sample(200, np.random.default_rng(0))), wave.sample(1000, np.random.default_rng(1))
-        truth = wave.value(fresh)
+        """In one stage of all neurons the widths differ by orders of magnitude.
 
-        def found(**parameters):
-            estimator = model(60, gradient_weight=0, density="nonlocal", **parameters)
-            estimator.fit(jet.X, jet.y, gradients=jet.gradients)
-            return np.std(estimator.predict(fresh) - truth)
-
-        ladder = [found(width=width) for width in (1.6, 0.4, 0.1, 0.025)]
-        assert max(ladder) > 100 * min(ladder)
-        assert found() < 10 * min(ladder)
+        In 16 trials with other seeds the logarithms of both ratios had means of -0.6 and 9.0 and standard deviations of
+        2.4 and 2.7. The bounds are 3.7 standard deviations of the mean of eight away.
+        """
+        wave, chosen, worst = problems.get("planar_wave"), [], []
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            jet, fresh = wave.jet(wave.sample(200, rng)), wave.sample(1000, rng)
+            errors = []
+            for width in ("auto", 1.6, 0.4, 0.1, 0.025):
+                estimator = model(60, gradient_weight=0, density="nonlocal", width=width, random_state=seed)
+                estimator.fit(jet.X, jet.y, gradients=jet.gradients)
+                errors.append(np.std(estimator.predict(fresh) - wave.value(fresh)))
+            chosen.append(errors[0] / min(errors[1:]))
+            worst.append(max(errors[1:]) / min(errors[1:]))
+        assert np.exp(np.mean(np.log(worst))) > 200
+        assert np.exp(np.mean(np.log(chosen))) < 15
 
     def test_multiscale_is_a_width_for_each_neuron(self):
         X = points(200)
