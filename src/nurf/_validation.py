@@ -9,9 +9,23 @@ import numpy as np
 from nurf._types import Array
 
 
+def as_floats(name: str, value: Any) -> Array:
+    """Return ``value`` as a float array, with NaN for masked and missing elements."""
+    if np.iscomplexobj(value):
+        raise ValueError(f"`{name}` must be an array of real numbers, got complex ones")
+    try:
+        if isinstance(value, np.ma.MaskedArray):
+            return np.where(value.mask, np.nan, np.asarray(value.data, dtype=np.float64))
+        if hasattr(value, "iloc"):  # of pandas, whose missing values are not all NaN
+            return np.asarray(value.to_numpy(dtype=np.float64, na_value=np.nan))
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` must be an array of numbers, got {type(value).__name__}: {error}") from error
+
+
 def as_finite(name: str, value: Any) -> Array:
     """Return ``value`` as a float array; raise a ``ValueError`` if an element is not finite."""
-    array = np.asarray(value, dtype=np.float64)
+    array = as_floats(name, value)
     if not np.all(np.isfinite(array)):
         bad = tuple(map(int, np.argwhere(~np.isfinite(array))[0]))
         raise ValueError(f"`{name}` must be finite, got {array[bad]} at index {bad}")
@@ -20,7 +34,7 @@ def as_finite(name: str, value: Any) -> Array:
 
 def as_finite_or_nan(name: str, value: Any) -> Array:
     """Return ``value`` as a float array, which may contain NaN; raise a ``ValueError`` if an element is infinite."""
-    array = np.asarray(value, dtype=np.float64)
+    array = as_floats(name, value)
     if np.any(np.isinf(array)):
         bad = tuple(map(int, np.argwhere(np.isinf(array))[0]))
         raise ValueError(f"`{name}` must be finite or NaN (unknown), got {array[bad]} at index {bad}")

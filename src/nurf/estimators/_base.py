@@ -20,6 +20,7 @@ from nurf._types import Array, Index
 from nurf._validation import as_finite
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
+from nurf.estimators._frames import inputs_by_name, partials_by_name, require_unmasked, rows_by_index
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
 from nurf.solvers.ridge import Posterior
@@ -136,7 +137,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         y : array of shape (n,) or (n, k)
             Target values.
         gradients : array of shape (n, d) or (n, k, d), optional
-            Gradients of the targets. Set unknown partial derivatives to NaN.
+            Gradients of the targets. Set unknown partial derivatives to NaN. Columns of data frames are matched by name
+            (``x1``, ``d_x1``, ``dy_x1``, ``dy/dx1``), and rows by index.
         gradients_at : array of shape (m, d), optional
             Points at which the gradients are known, if these are not ``X``. Then ``gradients`` has ``m`` rows.
         directions : array of shape (n, d) or (n, q, d), optional
@@ -158,7 +160,17 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self
         """
         with unchanged_on_error(self):
+            for name, value in {"X": X, "y": y}.items():
+                require_unmasked(name, value)
+            given = X
             X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+            inputs = getattr(self, "feature_names_in_", None)
+            points = given if gradients_at is None else gradients_at
+            gradients = rows_by_index("gradients", gradients, points)
+            gradients = gradients if directions is not None else partials_by_name(gradients, inputs)
+            gradients_at = inputs_by_name("gradients_at", gradients_at, inputs)
+            if isinstance(validation, tuple) and validation:
+                validation = (inputs_by_name("validation", validation[0], inputs), *validation[1:])
             weights = None if sample_weight is None else _with_mean_one(sample_weight, X)
             jet = _assembled(X, y, gradients, gradients_at, directions, hessians, weights, derivative_weight)
             jet = jet.with_positive_weight()
