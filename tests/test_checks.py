@@ -493,3 +493,13 @@ class TestInFit:
         counts = np.arange(800) % 2
         gradients[counts == 0] *= -1
         assert self.fit(X, y, gradients=gradients, sample_weight=counts).score(X[counts > 0], y[counts > 0]) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("n", "gradients", "message"),
+    [(5, None, "`gradients` must be an array of shape"), (0, np.empty((0, 2)), "`X` must have at least one row")],
+    ids=["None", "no rows"],
+)
+def test_what_cannot_be_checked_is_refused(n, gradients, message):
+    with pytest.raises(ValueError, match=message):
+        check_derivatives(np.ones((n, 2)), np.ones(n), gradients)

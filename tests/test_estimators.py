@@ -876,6 +876,15 @@ def bad_data():
             {"gradients": g},
             r"Nonlocal\(order=2.*needs hessians, got gradients",
         ),
+        "growth of two numbers": (
+            {"growth": np.array([2.0, 3.0])},
+            {},
+            r"`growth` must be 'auto', None or a number > 1",
+        ),
+        "two densities": ({"density": np.array([1.0, 2.0])}, {}, "`density` must be a Density, 'auto' or one of"),
+        "a truth for a number": ({"n_neurons": True}, {}, "`n_neurons` must be a whole number >= 1, got True"),
+        "empty validation": ({}, {"validation": (X[:0], y[:0])}, "values that are known, got none in 0 rows"),
+        "unknown validation": ({}, {"validation": (X, np.nan * y)}, "values that are known, got none in 300 rows"),
         "no slopes along directions": ({}, {"directions": X}, "`directions` needs `gradients`, got none"),
         "nothing known elsewhere": ({}, {"gradients_at": X}, "`gradients_at` needs `gradients`, got none"),
         "directions of other inputs": (

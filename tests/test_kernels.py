@@ -449,3 +449,8 @@ class TestRkhsNorm:
                     break
         # Over seeds the logarithm of the ratio is -1.1 with a deviation of 0.14: log(0.6) is four deviations away.
         assert norms[Nonlocal] < 0.6 * norms[Uniform]
+
+
+def test_an_activation_is_an_object():
+    with pytest.raises(ValueError, match=r"`activation` must be an object of nurf\.activations, got 'sigmoid'"):
+        UniformKernel("sigmoid")

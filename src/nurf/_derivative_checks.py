@@ -139,7 +139,10 @@ def check_derivatives(X: Any, y: Any, gradients: Any) -> DerivativeCheck:
     'the gradients have the wrong sign'
     """
     jet = Jet(X, y, gradients)
-    assert jet.gradients is not None
+    if jet.gradients is None:
+        raise ValueError("`gradients` must be an array of shape (n, d) or (n, k, d), got None")
+    if not len(jet):
+        raise ValueError("`X` must have at least one row, got none")
     n, d = jet.X.shape
     usable = ~np.isnan(jet.gradients.reshape(n, -1)).any(axis=1) & ~np.isnan(jet.y.reshape(n, -1)).any(axis=1)
     part = "" if usable.all() else f" ({usable.sum()} of {n} rows are fully known)"

@@ -121,6 +121,8 @@ class UniformKernel(Kernel):
 
     def __post_init__(self) -> None:
         Ball(self.radius)  # checks the radius
+        if not isinstance(self.activation, Activation):
+            raise ValueError(f"`activation` must be an object of nurf.activations, got {self.activation!r}")
         kind, width = type(self.activation), self.activation.width
         if self.activation.order not in (1, 2, 3):
             raise ValueError(f"`activation` must have order 1, 2 or 3, got {self.activation!r}")

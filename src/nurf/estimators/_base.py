@@ -40,7 +40,7 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
     random_state: Any
 
     def _check_n_neurons(self) -> None:
-        if not isinstance(self.n_neurons, Integral) or self.n_neurons < 1:
+        if isinstance(self.n_neurons, bool) or not isinstance(self.n_neurons, Integral) or self.n_neurons < 1:
             raise ValueError(f"`n_neurons` must be a whole number >= 1, got {self.n_neurons!r}")
 
     def _make_activation(self, width: Any) -> Activation:
@@ -69,7 +69,7 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
             return self.density
         if isinstance(self.density, str) and self.density in DENSITIES:
             return DENSITIES[self.density](min(activation.order, 2))
-        if self.density != "auto":
+        if not (isinstance(self.density, str) and self.density == "auto"):
             raise ValueError(
                 f"`density` must be a Density, 'auto' or one of {', '.join(DENSITIES)}, got {self.density!r}"
             )
@@ -300,7 +300,7 @@ def _with_mean_one(sample_weight: Any, X: Array) -> Array:
     if not np.any(weights > 0):
         return weights
     weights = weights / weights.max()
-    return np.asarray(weights / weights[weights > 0].mean())
+    return np.asarray(weights / np.sort(weights[weights > 0]).mean())  # the same for every order of the rows
 
 
 def _canonical_order(jet: Jet) -> Index:
@@ -332,8 +332,8 @@ def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet
     """Return the rows to train on and the rows to validate on."""
     if validation is None:
         return jet, None
-    if isinstance(validation, float):
-        n = round(validation * len(jet)) if 0 < validation < 1 else 0
+    if isinstance(validation, Real) and not isinstance(validation, Integral):
+        n = round(float(validation) * len(jet)) if 0 < float(validation) < 1 else 0
         if not 0 < n < len(jet):
             raise ValueError(
                 f"`validation` must leave rows on both sides, got a share of {validation} of {len(jet)} rows"
@@ -344,6 +344,8 @@ def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet
         if not (isinstance(validation, tuple) and len(validation) == 2):
             raise ValueError(f"`validation` must be (X, y), a Jet or a share between 0 and 1, got {validation!r}")
         validation = Jet(np.asarray(validation[0]), np.asarray(validation[1]))
+    if not np.any(validation.has_value):
+        raise ValueError(f"`validation` must have values that are known, got none in {len(validation)} rows")
     if validation.n_features != jet.n_features or validation.y.shape[1:] != jet.y.shape[1:]:
         raise ValueError(
             f"`validation` must have {jet.n_features} inputs and outputs of shape {jet.y.shape[1:]}, as the "

@@ -230,6 +230,12 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             densities = (Local(order, None), Nonlocal(order), Uniform()) if informative else (Uniform(),)
         elif estimate and not informative:
             densities = (Uniform(),)
+        elif missing := sorted(density.needs - jet.known):
+            got = " and ".join(sorted(jet.known)) or "no derivatives"
+            raise ValueError(
+                f"{density!r} needs {' and '.join(missing)}, got {got}: pass them to `fit`, or use "
+                "derivatives='estimate' or density='auto'"
+            )
         return Space(
             densities,
             activations,
@@ -315,6 +321,8 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     def _growth(self, activation: Activation) -> float | None:
         """Return by which factor stages grow, or None if all neurons are sampled at once."""
         growth: Any = self.growth
+        if not (growth is None or isinstance(growth, str | Real)):
+            raise ValueError(f"`growth` must be 'auto', None or a number > 1, got {growth!r}")
         if isinstance(growth, str):
             if growth != "auto":
                 raise ValueError(f"`growth` must be 'auto', None or a number > 1, got {growth!r}")

@@ -247,6 +247,7 @@ def stage_counts(n_neurons: int, growth: float, n_initial: int | None = None) ->
     """
     if not (np.isfinite(growth) and growth > 1):
         raise ValueError(f"`growth` must be a number > 1, got {growth!r}")
+    growth = min(growth, n_neurons + 1.0)  # more makes no difference
     first = _whole(n_neurons / growth**3) if n_initial is None else n_initial
     sizes = (_whole(first * growth**i) for i in count())
     return [*dict.fromkeys(takewhile(lambda size: size < n_neurons, sizes)), n_neurons]
