@@ -6,20 +6,19 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nurf._scaling import Scaling
-from nurf._types import Array, Index
-from nurf._validation import as_finite
+from nurf._types import Array
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
+from nurf.estimators._data import assemble, canonical, with_mean_one
 from nurf.estimators._frames import inputs_by_name, partials_by_name, require_unmasked, rows_by_index
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
@@ -160,21 +159,18 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self
         """
         with unchanged_on_error(self):
-            for name, value in {"X": X, "y": y}.items():
-                require_unmasked(name, value)
             given = X
+            require_unmasked(X=X, y=y)
             X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
             inputs = getattr(self, "feature_names_in_", None)
-            points = given if gradients_at is None else gradients_at
-            gradients = rows_by_index("gradients", gradients, points)
+            gradients = rows_by_index("gradients", gradients, given if gradients_at is None else gradients_at)
             gradients = gradients if directions is not None else partials_by_name(gradients, inputs)
             gradients_at = inputs_by_name("gradients_at", gradients_at, inputs)
             if isinstance(validation, tuple) and validation:
                 validation = (inputs_by_name("validation", validation[0], inputs), *validation[1:])
-            weights = None if sample_weight is None else _with_mean_one(sample_weight, X)
-            jet = _assembled(X, y, gradients, gradients_at, directions, hessians, weights, derivative_weight)
-            jet = jet.with_positive_weight()
-            found = self._fit(_merged(jet[_canonical_order(jet)]), validation)
+            weights = None if sample_weight is None else with_mean_one(sample_weight, X)
+            jet = assemble(X, y, gradients, gradients_at, directions, hessians, weights, derivative_weight)
+            found = self._fit(canonical(jet), validation)
         for warning in found:
             warnings.warn(warning, stacklevel=2)
         return self
@@ -259,99 +255,6 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
-
-
-def _assembled(
-    X: Array,
-    y: Array,
-    gradients: Any,
-    gradients_at: Any,
-    directions: Any,
-    hessians: Any,
-    weights: Array | None,
-    derivative_weight: Any,
-) -> Jet:
-    """Put all that is known into one jet; points where only derivatives are known have no value."""
-    for name, value in {"gradients_at": gradients_at, "directions": directions}.items():
-        if value is not None and gradients is None:
-            raise ValueError(f"`{name}` needs `gradients`, got none")
-    if derivative_weight is not None and gradients is None and hessians is None:
-        raise ValueError("`derivative_weight` needs `gradients` or `hessians`, got none")
-    if gradients_at is None and directions is None:
-        return Jet(X, y, gradients, hessians, weights, derivative_weight)
-    values = Jet(X, y, None, hessians, weights)
-    points = X if gradients_at is None else as_finite("gradients_at", gradients_at)
-    if points.ndim != 2 or points.shape[1] != X.shape[1]:
-        raise ValueError(f"`gradients_at` must have shape (m, d) with d = {X.shape[1]}, got {points.shape}")
-    unknown = np.full((len(points), *y.shape[1:]), np.nan)
-    if directions is not None:
-        slopes = Jet.along(points, unknown, directions, gradients)
-    else:
-        slopes = Jet(points, unknown, gradients)
-    if gradients_at is None:
-        return replace(values, gradients=slopes.gradients, frames=slopes.frames, derivative_weight=derivative_weight)
-    slopes = replace(slopes, sample_weight=np.ones(len(points)), derivative_weight=derivative_weight)
-    return values + slopes
-
-
-def _with_mean_one(sample_weight: Any, X: Array) -> Array:
-    """Return the weights in units of their mean: their unit means nothing."""
-    weights = np.asarray(_check_sample_weight(sample_weight, X, ensure_non_negative=True), float)
-    if not np.any(weights > 0):
-        return weights
-    weights = weights / weights.max()
-    return np.asarray(weights / np.sort(weights[weights > 0]).mean())  # the same for every order of the rows
-
-
-def _canonical_order(jet: Jet) -> Index:
-    """Return the order of the rows by all that is known of them, so that a permutation of the data changes nothing."""
-    known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians, jet.sample_weight, jet.derivative_weight)
-    columns = [part.reshape(len(jet), -1) for part in known if part is not None]
-    for keys in (np.hstack(columns[:2]), np.hstack(columns)):  # the rest only decides between equal points and values
-        order = np.lexsort(keys.T[::-1])
-        before, after = keys[order[:-1]], keys[order[1:]]
-        if not np.any(np.all((before == after) | (np.isnan(before) & np.isnan(after)), axis=1)):
-            break
-    return order.astype(np.int64)
-
-
-def _merged(jet: Jet) -> Jet:
-    """Return the jet with equal neighbouring rows merged into one, their weights added: the same data for every fit."""
-    known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians)
-    rows = np.hstack([part.reshape(len(jet), -1) for part in known if part is not None])
-    equal = (rows[1:] == rows[:-1]) | (np.isnan(rows[1:]) & np.isnan(rows[:-1]))
-    first = np.flatnonzero(np.concatenate([[True], ~equal.all(axis=1)]))
-    if len(first) == len(jet):
-        return jet
-    weights = [np.add.reduceat(jet.weights(order), first) for order in (0, 1)]
-    derivative_weight = None if jet.derivative_weight is None else weights[1]
-    return replace(jet[first], sample_weight=weights[0], derivative_weight=derivative_weight)
-
-
-def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet | None]:
-    """Return the rows to train on and the rows to validate on."""
-    if validation is None:
-        return jet, None
-    if isinstance(validation, Real) and not isinstance(validation, Integral):
-        n = round(float(validation) * len(jet)) if 0 < float(validation) < 1 else 0
-        if not 0 < n < len(jet):
-            raise ValueError(
-                f"`validation` must leave rows on both sides, got a share of {validation} of {len(jet)} rows"
-            )
-        order = rng.permutation(len(jet))
-        return jet[np.sort(order[n:])], jet[np.sort(order[:n])]
-    if not isinstance(validation, Jet):
-        if not (isinstance(validation, tuple) and len(validation) == 2):
-            raise ValueError(f"`validation` must be (X, y), a Jet or a share between 0 and 1, got {validation!r}")
-        validation = Jet(np.asarray(validation[0]), np.asarray(validation[1]))
-    if not np.any(validation.has_value):
-        raise ValueError(f"`validation` must have values that are known, got none in {len(validation)} rows")
-    if validation.n_features != jet.n_features or validation.y.shape[1:] != jet.y.shape[1:]:
-        raise ValueError(
-            f"`validation` must have {jet.n_features} inputs and outputs of shape {jet.y.shape[1:]}, as the "
-            f"training rows have, got {validation.n_features} and {validation.y.shape[1:]}"
-        )
-    return jet, validation
 
 
 def choose(name: str, key: str, table: dict[str, Any]) -> Any:

@@ -63,8 +63,9 @@ def rows_by_index(name: str, frame: Any, points: Any) -> Any:
     return frame.loc[expected]
 
 
-def require_unmasked(name: str, value: Any) -> None:
-    """Raise an error if elements of an array that must be complete are masked."""
-    n = int(np.sum(getattr(value, "mask", False))) if isinstance(value, np.ma.MaskedArray) else 0
-    if n:
-        raise ValueError(f"`{name}` must be complete, got an array with {n} masked elements")
+def require_unmasked(**arrays: Any) -> None:
+    """Raise an error if elements of arrays that must be complete are masked."""
+    for name, array in arrays.items():
+        n = int(np.sum(array.mask)) if isinstance(array, np.ma.MaskedArray) else 0
+        if n:
+            raise ValueError(f"`{name}` must be complete, got an array with {n} masked elements")

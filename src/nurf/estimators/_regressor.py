@@ -20,9 +20,9 @@ from nurf.estimators._base import (
     SamplesHyperplanes,
     choose,
     sampling_order,
-    split,
     zero_derivatives,
 )
+from nurf.estimators._data import split
 from nurf.estimators._report import Report, describe
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss, Rule, Validation

@@ -15,7 +15,8 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.activations import Activation
 from nurf.densities import Density
-from nurf.estimators._base import TAILS, NetworkRegressor, SamplesHyperplanes, choose, split
+from nurf.estimators._base import TAILS, NetworkRegressor, SamplesHyperplanes, choose
+from nurf.estimators._data import split
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
 from nurf.solvers import Loss, SparseOptions

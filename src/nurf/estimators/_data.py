@@ -1,0 +1,113 @@
+"""From checked arrays to a jet, and the samples for validation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight
+
+from nurf._types import Array, Index
+from nurf._validation import as_finite
+from nurf.jets import Jet
+
+
+def assemble(
+    X: Array,
+    y: Array,
+    gradients: Any,
+    gradients_at: Any,
+    directions: Any,
+    hessians: Any,
+    weights: Array | None,
+    derivative_weight: Any,
+) -> Jet:
+    """Return all that is known as one jet; points where only derivatives are known have no value."""
+    for name, value in {"gradients_at": gradients_at, "directions": directions}.items():
+        if value is not None and gradients is None:
+            raise ValueError(f"`{name}` needs `gradients`, got none")
+    if derivative_weight is not None and gradients is None and hessians is None:
+        raise ValueError("`derivative_weight` needs `gradients` or `hessians`, got none")
+    if gradients_at is None and directions is None:
+        return Jet(X, y, gradients, hessians, weights, derivative_weight)
+    values = Jet(X, y, None, hessians, weights)
+    points = X if gradients_at is None else as_finite("gradients_at", gradients_at)
+    if points.ndim != 2 or points.shape[1] != X.shape[1]:
+        raise ValueError(f"`gradients_at` must have shape (m, d) with d = {X.shape[1]}, got {points.shape}")
+    unknown = np.full((len(points), *y.shape[1:]), np.nan)
+    if directions is not None:
+        slopes = Jet.along(points, unknown, directions, gradients)
+    else:
+        slopes = Jet(points, unknown, gradients)
+    if gradients_at is None:
+        return replace(values, gradients=slopes.gradients, frames=slopes.frames, derivative_weight=derivative_weight)
+    slopes = replace(slopes, sample_weight=np.ones(len(points)), derivative_weight=derivative_weight)
+    return values + slopes
+
+
+def canonical(jet: Jet) -> Jet:
+    """Return the data in an order that is the same for every permutation, equal rows merged, and no row of weight zero."""
+    jet = jet.with_positive_weight()
+    return _merged(jet[_canonical_order(jet)])
+
+
+def with_mean_one(sample_weight: Any, X: Array) -> Array:
+    """Return the weights in units of their mean: their unit means nothing."""
+    weights = np.asarray(_check_sample_weight(sample_weight, X, ensure_non_negative=True), float)
+    if not np.any(weights > 0):
+        return weights
+    weights = weights / weights.max()
+    return np.asarray(weights / np.sort(weights[weights > 0]).mean())  # the same for every order of the rows
+
+
+def _canonical_order(jet: Jet) -> Index:
+    """Return the order of the rows by all that is known of them, so that a permutation of the data changes nothing."""
+    known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians, jet.sample_weight, jet.derivative_weight)
+    columns = [part.reshape(len(jet), -1) for part in known if part is not None]
+    for keys in (np.hstack(columns[:2]), np.hstack(columns)):  # the rest only decides between equal points and values
+        order = np.lexsort(keys.T[::-1])
+        before, after = keys[order[:-1]], keys[order[1:]]
+        if not np.any(np.all((before == after) | (np.isnan(before) & np.isnan(after)), axis=1)):
+            break
+    return order.astype(np.int64)
+
+
+def _merged(jet: Jet) -> Jet:
+    """Return the jet with equal neighbouring rows merged into one, their weights added: the same data for every fit."""
+    known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians)
+    rows = np.hstack([part.reshape(len(jet), -1) for part in known if part is not None])
+    equal = (rows[1:] == rows[:-1]) | (np.isnan(rows[1:]) & np.isnan(rows[:-1]))
+    first = np.flatnonzero(np.concatenate([[True], ~equal.all(axis=1)]))
+    if len(first) == len(jet):
+        return jet
+    weights = [np.add.reduceat(jet.weights(order), first) for order in (0, 1)]
+    derivative_weight = None if jet.derivative_weight is None else weights[1]
+    return replace(jet[first], sample_weight=weights[0], derivative_weight=derivative_weight)
+
+
+def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet | None]:
+    """Return the rows to train on and the rows to validate on."""
+    if validation is None:
+        return jet, None
+    if isinstance(validation, Real) and not isinstance(validation, Integral):
+        n = round(float(validation) * len(jet)) if 0 < float(validation) < 1 else 0
+        if not 0 < n < len(jet):
+            raise ValueError(
+                f"`validation` must leave rows on both sides, got a share of {validation} of {len(jet)} rows"
+            )
+        order = rng.permutation(len(jet))
+        return jet[np.sort(order[n:])], jet[np.sort(order[:n])]
+    if not isinstance(validation, Jet):
+        if not (isinstance(validation, tuple) and len(validation) == 2):
+            raise ValueError(f"`validation` must be (X, y), a Jet or a share between 0 and 1, got {validation!r}")
+        validation = Jet(np.asarray(validation[0]), np.asarray(validation[1]))
+    if not np.any(validation.has_value):
+        raise ValueError(f"`validation` must have values that are known, got none in {len(validation)} rows")
+    if validation.n_features != jet.n_features or validation.y.shape[1:] != jet.y.shape[1:]:
+        raise ValueError(
+            f"`validation` must have {jet.n_features} inputs and outputs of shape {jet.y.shape[1:]}, as the "
+            f"training rows have, got {validation.n_features} and {validation.y.shape[1:]}"
+        )
+    return jet, validation
