@@ -48,7 +48,7 @@ def assemble(
 
 
 def canonical(jet: Jet) -> Jet:
-    """Return the data in an order that is the same for every permutation, equal rows merged, and no row of weight zero."""
+    """Return the data in an order that no permutation changes, equal rows merged, and without rows of weight zero."""
     jet = jet.with_positive_weight()
     return _merged(jet[_canonical_order(jet)])
 
