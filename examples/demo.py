@@ -4,9 +4,8 @@
 
 The borehole function is the flow of water through a borehole as a function of eight physical inputs. We fit shallow
 networks to 5000 samples, with neurons sampled from four densities: the uniform density, and three densities based on
-gradients. The last model uses the default parameters, which choose densities and widths stage by stage. A table
-compares the errors on new points. Two plots show the error against the number of neurons, and predicted against true
-values.
+gradients. The last model uses the default parameters, which compare densities and widths in a race. A table compares
+the errors on new points. Two plots show the error against the number of neurons, and predicted against true values.
 """
 
 import argparse
@@ -47,10 +46,8 @@ def relative(predicted, true):
 
 def compare(data, test, n_neurons):
     """Print the errors on the test points for each density and for the default parameters."""
-    box = BOREHOLE.domain
-    ranges = (
-        box.upper - box.lower
-    )  # partial derivatives times the range of the input: otherwise they differ by factors of 10^7
+    # Partial derivatives times the range of the input: otherwise they differ by factors of 10^7.
+    ranges = BOREHOLE.domain.upper - BOREHOLE.domain.lower
     print(f"{'density':16s} {'error of values':>16s} {'of gradients':>13s} {'seconds':>8s}")
     for name in (*DENSITIES, DEFAULT):
         start = time.perf_counter()
