@@ -307,8 +307,9 @@ class _Output:
         misfits = np.array([np.median(squares[part]) for part in bins]) / MEDIAN_OF_SQUARE + 1e-24
         if len(squares) < 10 * NOISE_BINS or not np.all(np.isfinite(misfits)):
             return [np.nan, np.nan], ""
-        columns = np.column_stack([np.full_like(h2, 2.0), h2 / 2, h2**2, h2**3])
-        (value, slope, *_), _ = nnls(columns / misfits[:, None], np.ones_like(misfits))
+        columns = np.column_stack([np.full_like(h2, 2.0), h2 / 2, h2**2, h2**3]) / misfits[:, None]
+        lengths = np.linalg.norm(columns, axis=0)
+        value, slope, *_ = nnls(columns / lengths, np.ones_like(misfits))[0] / lengths
         size = float(np.mean(np.concatenate([tier.slopes for tier in tiers]) ** 2))
         logs = np.log(h2[:4]) - np.log(h2[:4]).mean()
         power = logs @ np.log(misfits[:4]) / (logs @ logs)  # of h^2, for the nearer half of the bins; NaN on a grid
