@@ -325,7 +325,8 @@ class TestMoves:
         best = np.linalg.lstsq(design, jet.y, rcond=None)[0]
         point = prune(objective(jet, L1(), 1e-12).at(ShallowNetwork(features, best[:, None])))
         assert point.network.features.n_neurons == 3
-        least = [np.mean((jet.y - d @ np.linalg.lstsq(d, jet.y, rcond=None)[0]) ** 2) / 2 for d in (design, design[:, 1:])]
+        fitted = [d @ np.linalg.lstsq(d, jet.y, rcond=None)[0] for d in (design, design[:, 1:])]
+        least = [np.mean((jet.y - values) ** 2) / 2 for values in fitted]
         # all weights move in the model, so that it cannot cost more than with the inner ones fixed
         assert 0 < removal_costs(point)[0] <= (least[1] - least[0]) * (1 + 1e-3)
 
