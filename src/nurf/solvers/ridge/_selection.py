@@ -118,17 +118,17 @@ class LeaveOneOut(Rule):
     def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
         """Return the root mean square, outputs added up."""
         jet = ridge.jet
-        counts = np.where(jet.has_value, jet.weights(0), 0.0)
+        weights = np.where(jet.has_value, jet.weights(0), 0.0)
         rows = self.max_rows * MANY_NEURONS // max(ridge.n_neurons, MANY_NEURONS)
-        index, multiples = representative_samples(jet, counts, max(1, rows // rows_per_sample(jet, ridge.loss)))
+        index, multiples = representative_samples(jet, weights, max(1, rows // rows_per_sample(jet, ridge.loss)))
         left = ridge.left_out(alphas, index, np.ones(len(index)))[:, 0]
-        return np.asarray(np.sqrt(multiples @ np.sum(left**2, axis=2) / counts.sum()))
+        return np.asarray(np.sqrt(multiples @ np.sum(left**2, axis=2) / weights.sum()))
 
 
-def representative_samples(jet: Jet, counts: Array, n: int) -> tuple[Index, Array]:
+def representative_samples(jet: Jet, weights: Array, n: int) -> tuple[Index, Array]:
     """Pick ``n`` samples that stand for all, more densely where values and gradients are large.
 
-    Half of the samples are picked in proportion to their ``counts`` and half in proportion to ``counts (|y|^2 +
+    Half of the samples are picked in proportion to their ``weights`` and half in proportion to ``weights (|y|^2 +
     |g|^2)``, by equal steps along the cumulated sum, and each stands for the inverse of how likely it was picked, so
     that sums over the samples stay right.
 
@@ -138,13 +138,13 @@ def representative_samples(jet: Jet, counts: Array, n: int) -> tuple[Index, Arra
     multiples : array of shape (m,)
         For how many samples each of them stands.
     """
-    known = np.flatnonzero(counts)
+    known = np.flatnonzero(weights)
     if len(known) <= n:
         return known, np.ones(len(known))
     energies = np.nansum(jet.y.reshape(len(jet), -1)[known] ** 2, axis=1)
     if "gradients" in jet.known:
         energies += np.sum(jet.derivative_rows(1)[known] ** 2, axis=(1, 2))
-    chances = counts[known] / counts.sum()
+    chances = weights[known] / weights.sum()
     uneven = chances * energies
     chances = (chances + uneven / uneven.sum()) / 2 if uneven.sum() > 0 else chances
     steps = (np.arange(n) + 0.5) / n
