@@ -48,6 +48,11 @@ def model(n_neurons=60, **parameters):
     return automatic(n_neurons, **{**plain, **parameters})
 
 
+def tried_estimates(estimator):
+    """Whether an arm with all the data sampled from derivatives that a network estimated."""
+    return any("from the network" in trial.label for trial in estimator.fit_.trials if trial.lane == "all data")
+
+
 BOTH = pytest.mark.parametrize("model", [model, automatic], ids=["plain", "automatic"])
 
 
@@ -492,13 +497,13 @@ class TestDensity:
 
     @pytest.mark.parametrize("activation", ["sigmoid", "softplus"])
     def test_auto_estimates_what_is_not_known(self, activation):
+        """Which arm wins depends on rounding; which arms start does not."""
         jet = draw()
-        estimator = automatic(activation=activation).fit(jet.X, jet.y)
-        assert estimator.estimated_
-        assert estimator.density_.needs
-        assert not fit(automatic(activation=activation), jet).estimated_
-        assert not automatic(activation=activation, derivatives="given").fit(jet.X, jet.y).estimated_
-        assert not automatic(activation=activation, density="uniform").fit(jet.X, jet.y).estimated_
+        estimator = automatic(activation=activation)
+        assert tried_estimates(estimator.fit(jet.X, jet.y))
+        assert not tried_estimates(fit(estimator, jet))
+        assert not tried_estimates(automatic(activation=activation, derivatives="given").fit(jet.X, jet.y))
+        assert not tried_estimates(automatic(activation=activation, density="uniform").fit(jet.X, jet.y))
 
     def test_auto_without_a_single_known_gradient(self):
         jet, gradients = draw(), np.full((300, 2), np.nan)
