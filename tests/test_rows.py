@@ -290,7 +290,7 @@ class TestEquivalentData:
         for n_neurons in (5, 130):
             features = make_features(n_neurons, D, 1)
             fits = [factor(features, data, GRADIENTS) for data in (jet, along)]
-            errors = [LeaveOneOut().errors(f, ALPHAS, f.solve(ALPHAS)) for f in fits]
+            errors = [LeaveOneOut().mean_squares(f, ALPHAS, f.solve(ALPHAS)) for f in fits]
             assert_allclose(errors[1], errors[0], rtol=1e-8)
 
     def test_long_directions_say_no_more_than_short_ones(self):
@@ -354,7 +354,7 @@ class TestEquivalentData:
         found = []
         for weight in (1.0, 1e-3, 2.0):
             fitted = factor(features, replace(jet, sample_weight=np.full(N_SAMPLES, weight)), GRADIENTS)
-            found.append(rule.errors(fitted, ALPHAS, fitted.solve(ALPHAS)))
+            found.append(rule.mean_squares(fitted, ALPHAS, fitted.solve(ALPHAS)))
         assert_allclose(found[1:], [found[0]] * 2, rtol=1e-6)
 
 
@@ -368,10 +368,10 @@ class TestRules:
         samples, total, squares = all_samples(features, jet, GRADIENTS), total_weight(jet), []
         for k in np.flatnonzero(~np.isnan(jet.y[:, 0])):
             solution = ridge(samples[:k] + samples[k + 1 :], n_neurons, ALPHAS[1], total)
-            squares.append(np.sum((jet.y[k] - functionals(features, jet.X[k])[0] @ solution) ** 2))
+            squares.append((jet.y[k] - functionals(features, jet.X[k])[0] @ solution) ** 2)
         fitted = form(features, jet, GRADIENTS)
-        found = LeaveOneOut().errors(fitted, ALPHAS, fitted.solve(ALPHAS))
-        assert_allclose(found[1], np.sqrt(np.mean(squares)), rtol=1e-5)
+        found = LeaveOneOut().mean_squares(fitted, ALPHAS, fitted.solve(ALPHAS))
+        assert_allclose(found[1], np.mean(squares, axis=0), rtol=2e-5)
 
     @jets
     @forms
@@ -384,10 +384,10 @@ class TestRules:
         left = y - Z @ inverse @ Z.T @ y
         n = len(y) if jet.frames is None else np.sum(~np.isnan(jet.y[:, 0])) + np.linalg.matrix_rank(jet.frames).sum()
         assert row_count(jet, GRADIENTS) == n
-        expected = np.sqrt(np.sum(left**2) / total) / (1 - np.trace(Z @ inverse @ Z.T) / n)
+        expected = np.sum(left**2, axis=0) / total / (1 - np.trace(Z @ inverse @ Z.T) / n) ** 2
         fitted = form(features, jet, GRADIENTS)
-        found = GeneralizedCrossValidation().errors(fitted, ALPHAS, fitted.solve(ALPHAS))
-        assert_allclose(found[1], expected, rtol=1e-7)
+        found = GeneralizedCrossValidation().mean_squares(fitted, ALPHAS, fitted.solve(ALPHAS))
+        assert_allclose(found[1], expected, rtol=2e-7)
 
     def test_a_part_of_many_samples_stands_for_all(self):
         """A few samples hold most of the error; leaving out 300 of 3000 in turn still sees it."""
@@ -399,8 +399,8 @@ class TestRules:
         features = make_features(40, 2)
         fitted = factor(features, jet)
         alphas = fitted.feature_energy * ALPHAS
-        found = [LeaveOneOut(n).errors(fitted, alphas, fitted.solve(alphas)) for n in (10_000, 300)]
-        assert_allclose(found[1], found[0], rtol=0.2)
+        found = [LeaveOneOut(n).mean_squares(fitted, alphas, fitted.solve(alphas)) for n in (10_000, 300)]
+        assert_allclose(np.sqrt(found[1]), np.sqrt(found[0]), rtol=0.2)
 
 
 class TestSpreadOut:

@@ -323,7 +323,7 @@ def leave_one_out_by_refits(features, jet, alpha):
 
 def errors(rule, form, features, jet, alphas=ALPHAS):
     ridge = form(features, jet)
-    return rule.errors(ridge, alphas, ridge.solve(alphas))
+    return np.sqrt(rule.mean_squares(ridge, alphas, ridge.solve(alphas)).sum(axis=1))
 
 
 class TestLeaveOneOut:

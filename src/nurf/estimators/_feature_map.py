@@ -92,7 +92,7 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
         activation = self._make_activation(self.width)
         density, found = self._default_density(scaled, activation)
         features, _ = sample_features(
-            scaled, Setting(density, activation), self.n_neurons, self._generator(), degree=-1
+            scaled, Setting(density, activation, degree=-1), self.n_neurons, self._generator()
         )
         self.features_, self.scaling_, self.density_ = features, scaling, density
         return found

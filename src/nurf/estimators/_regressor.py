@@ -100,7 +100,8 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         Number of neurons of a stage over that of the stage before, for residual stages: each stage samples from the
         density of the residual of the one before. None samples from the density of the data only. "auto" chooses.
     tail : {"auto", "none", "constant", "affine"}, default "auto"
-        The polynomial ``p``. By default its degree is one less than the order of the activation.
+        The polynomial ``p``. "auto" chooses if the width is chosen too; else its degree is one less than the order of
+        the activation.
     scaling : {"box", "ball", None}, default "box"
         How inputs are mapped into the unit ball: each by its own range, all by one factor, or not at all.
     check_gradients : bool, default False
@@ -195,7 +196,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         search, sizes = self._sizes(activations[0], space)
         if not scaled.known:
             search = replace(search, rows_per_neuron=search.value_rows_per_neuron)
-        task = Task(scaled, choose("tail", self.tail, TAILS), self._alphas(), rule, max_rows=search.max_rows)
+        task = Task(scaled, self._alphas(), rule, max_rows=search.max_rows)
         entropy = tuple(int(number) for number in rng.integers(2**32, size=4))
         lanes = [Lane("all data", task, space, search, sizes, entropy)]
         if self._may_ignore_derivatives(scaled, activations[0]):
@@ -244,6 +245,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             self._width_ratios(activation),
             self._metrics(jet, activation) if informative else (Isotropic(),),
             self._estimated(density, jet, activation) if estimate else (),
+            self._degrees(jet, activation),
         )
 
     def _sources(self, activation: Activation, densities: tuple[Density, ...]) -> tuple[Source, ...]:
@@ -269,6 +271,14 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         if not self._chooses_width(activation):
             return (1.0,)
         return (WIDTH_RATIO,) if self.width == "multiscale" else (1.0, WIDTH_RATIO)
+
+    def _degrees(self, jet: Jet, activation: Activation) -> tuple[int | None, ...]:
+        """Return the degrees that the tail may have. An affine one needs enough data to be determined."""
+        degree = choose("tail", self.tail, TAILS)
+        rows = len(jet) * (1 + jet.n_features * ("gradients" in jet.known))
+        if self.tail != "auto" or not self._chooses_width(activation) or rows < 2 * (jet.n_features + 1):
+            return (degree,)
+        return (None, 0 if activation.order == 2 else 1)
 
     def _chooses_width(self, activation: Activation) -> bool:
         """Return whether widths are chosen. A number and the width of an activation object are kept as they are."""

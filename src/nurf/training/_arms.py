@@ -14,7 +14,6 @@ from nurf._types import Array
 from nurf.solvers import LeaveOneOut, Loss
 from nurf.solvers.ridge import HeldOut, largest_near_best
 from nurf.training._fit import Fit, Stage
-from nurf.training._outer import ALL_ALPHAS
 from nurf.training._race import finite, race, score
 from nurf.training._search import Search, Space
 from nurf.training._settings import FromData, Setting
@@ -127,7 +126,7 @@ class SampledArm:
     sibling: SampledArm | None = None
     size: int = 0
     alpha: float | None = None
-    error: float = np.inf
+    output_errors: Array = field(default_factory=lambda: np.array([np.inf]))
     seconds: float = 0.0
     _states: dict[tuple[Split, ...], tuple[State, ...]] = field(default_factory=dict)
 
@@ -152,6 +151,11 @@ class SampledArm:
         return self.setting.loss
 
     @property
+    def error(self) -> float:
+        """The estimated error, outputs added up."""
+        return finite(float(np.sqrt(np.sum(self.output_errors**2))))
+
+    @property
     def regularity(self) -> tuple[float, ...]:
         """Larger widths first, then less weight on derivatives."""
         loss = self.setting.loss
@@ -170,8 +174,8 @@ class SampledArm:
         start = time.perf_counter()
         arm = replace(self, size=size)
         splits = self.contest.splits(size)
-        alpha, error = _pooled(splits, arm.states(splits), self.contest.search.instability)
-        return replace(arm, alpha=alpha, error=finite(error), seconds=time.perf_counter() - start)
+        alpha, output_errors = _pooled(splits, arm.states(splits), self.contest.search.instability)
+        return replace(arm, alpha=alpha, output_errors=output_errors, seconds=time.perf_counter() - start)
 
     def variants(self) -> Iterator[SampledArm]:
         """Yield arms of the same size that differ in one thing: the last setting, or a further stage."""
@@ -238,8 +242,10 @@ class SampledArm:
         return self._states[splits]
 
     def on_all_data(self) -> SampledArm:
-        """Return the arm with the error of its fit to all data, unless errors are those of refits."""
-        return self if self.contest.refits else replace(self, error=self.states(self.contest.final)[0].fit.error)
+        """Return the arm with the errors of its fit to all data, unless errors are those of refits."""
+        if self.contest.refits:
+            return self
+        return replace(self, output_errors=self.states(self.contest.final)[0].fit.output_errors)
 
     def history(self, splits: tuple[Split, ...]) -> tuple[Stage, ...]:
         """Return all stages, as they are on the first of the splits."""
@@ -247,23 +253,26 @@ class SampledArm:
         return (*earlier, self.states(splits)[0].stage(self.seconds))
 
 
-def _pooled(splits: Sequence[Split], states: Sequence[State], instability: float) -> tuple[float, float]:
-    """Return the best alpha for all fits together, and the root mean square error with it.
+def _pooled(splits: Sequence[Split], states: Sequence[State], instability: float) -> tuple[float, Array]:
+    """Return the best alpha for all fits together, and the root mean square errors of the outputs with it.
 
-    The error is that on the samples that were held out, or ``instability`` times the standard deviation of the fits at
+    An error is that on the samples that were held out, or ``instability`` times the standard deviation of the fits at
     the probes, if that is larger.
     """
     fits = [state.fit for state in states]
-    if len({len(fit.alphas) for fit in fits}) > 1:  # some went on to smaller alphas
-        fits = [state.with_loss(state.setting.loss, ALL_ALPHAS).fit for state in states]
+    alphas = np.unique(np.concatenate([fit.alphas for fit in fits]))[::-1]  # some went on to larger or smaller ones
+    fits = [
+        fit if len(fit.alphas) == len(alphas) else state.with_loss(state.setting.loss, alphas).fit
+        for fit, state in zip(fits, states, strict=True)
+    ]
     shares = np.array([split.share for split in splits])
-    errors = np.sqrt(shares @ np.square([fit.errors for fit in fits]) / shares.sum())
+    mean_squares = np.tensordot(shares / shares.sum(), [fit.mean_squares for fit in fits], axes=1)
     probed = [fit.probed for fit in fits if fit.probed is not None]
     if len(probed) > 1:
-        variances = np.var(probed, axis=0, ddof=1).sum(axis=2).mean(axis=1)
-        errors = np.maximum(errors, instability * np.sqrt(variances))
-    best = largest_near_best(fits[0].alphas, errors)
-    return float(fits[0].alphas[best]), float(errors[best])
+        variances = np.var(probed, axis=0, ddof=1).mean(axis=1)
+        mean_squares = np.maximum(mean_squares, instability**2 * variances)
+    best = largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)))
+    return float(alphas[best]), np.sqrt(mean_squares[best])
 
 
 def probes_around(X: Array, rng: np.random.Generator) -> Array:
@@ -296,4 +305,4 @@ def fit_searched(lanes: Sequence[Lane]) -> Fit:
     best = min(ahead, key=score)
     history = best.history(best.contest.final)
     (state,) = best.states(best.contest.final)
-    return replace(state.fit, error=best.error, stage=history[-1], history=history, trials=outcome.trials)
+    return replace(state.fit, output_errors=best.output_errors, stage=history[-1], history=history, trials=outcome.trials)

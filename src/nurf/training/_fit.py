@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from nurf._types import Array
 from nurf.networks import ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss
@@ -75,10 +77,12 @@ class Fit:
     network : ShallowNetwork
     alpha : float
         The chosen regularisation, in units of the mean energy of a feature.
-    error : float
-        The estimated root mean square error.
-    alphas, errors : arrays of shape (A,)
-        The path that was tried, and the estimated error for each of its members.
+    output_errors : array of shape (k,)
+        The estimated root mean square error of each output.
+    alphas : array of shape (A,)
+        The path that was tried.
+    mean_squares : array of shape (A, k)
+        The estimated mean squared errors of its members.
     history : tuple of Stage
         The stages of the fit.
     loss : Loss
@@ -97,9 +101,9 @@ class Fit:
 
     network: ShallowNetwork
     alpha: float
-    error: float
+    output_errors: Array
     alphas: Array
-    errors: Array
+    mean_squares: Array
     history: tuple[Stage, ...] = ()
     loss: Loss = VALUES_ONLY
     ridge_alpha: float = 0.0
@@ -107,3 +111,13 @@ class Fit:
     stage: Stage | None = None
     trials: tuple[Trial, ...] = ()
     probed: Array | None = None
+
+    @property
+    def error(self) -> float:
+        """The estimated root mean square error, outputs added up."""
+        return float(np.sqrt(np.sum(self.output_errors**2)))
+
+    @property
+    def errors(self) -> Array:
+        """The estimated errors along the path, outputs added up, of shape (A,)."""
+        return np.asarray(np.sqrt(self.mean_squares.sum(axis=1)))

@@ -16,7 +16,7 @@ from nurf.training._fit import Fit
 # Rounded, so that every machine has the same numbers. The smallest are lost in the rounding of a Gram matrix.
 ALPHAS = np.array([float(f"{10 ** (-14 * i / 15):.6g}") for i in range(16)])
 PRECISE_ALPHAS = np.array([float(f"1e-{i}") for i in range(15, 25)])
-ALL_ALPHAS = np.concatenate([ALPHAS, PRECISE_ALPHAS])
+LARGE_ALPHAS = np.array([1e6, 1e3, 30.0])  # for which the tail is all that is left
 MAX_PRECISE_OPERATIONS = 1e11  # a few seconds
 
 
@@ -36,7 +36,7 @@ def fit_outer(
     jet : Jet
     alphas : array of shape (A,), optional
         Candidates for the regularisation. Default is 16 values from 1 down to 1e-14, and, if the last is the best,
-        values down to 1e-24. The unit is the mean energy of a feature: the penalty is the paper's
+        values down to 1e-24, or, if the first is, values up to 1e6. The unit is the mean energy of a feature: the penalty is the paper's
         ``alpha N / 2 |c|^2`` (eq. 1.6) with ``alpha`` times ``Ridge.feature_energy``.
     rule : Rule, default LeaveOneOut()
         How the error is estimated. The largest alpha within 5% of the best one is chosen.
@@ -56,13 +56,16 @@ def fit_least_squares(
 ) -> Fit:
     """Return the same for a least-squares problem.
 
-    If the smallest alpha of the default path is the best, smaller ones are tried in the precise form, unless that takes
-    more than ``max_precise_operations``.
+    If the largest alpha of the default path is the best, larger ones are tried too. If the smallest is, smaller ones
+    are tried in the precise form, unless that takes more than ``max_precise_operations``.
     """
     rule = LeaveOneOut() if rule is None else rule
     if alphas is not None:
         return _fit_path(problem, loss, np.asarray(alphas, float), rule)
-    fit = _fit_path(problem, loss, ALPHAS, rule)
+    ridge = problem.ridge(loss)
+    fit = _fit_ridge(ridge, ALPHAS, rule, precise=False)
+    if fit.alpha == ALPHAS[0]:
+        return _better(_fit_ridge(ridge, LARGE_ALPHAS, rule, precise=False), fit)
     if fit.alpha > ALPHAS[-1] or problem.precise_cost(loss) > max_precise_operations:
         return fit
     return _better(fit, _fit_path(problem, loss, PRECISE_ALPHAS, rule))
@@ -81,26 +84,27 @@ def _fit_path(problem: LeastSquares, loss: Loss, alphas: Array, rule: Rule) -> F
 
 def _better(first: Fit, second: Fit) -> Fit:
     """Return the fit with the largest alpha whose error is near the best of both paths, with both paths."""
-    alphas, errors = (np.concatenate([getattr(fit, name) for fit in (first, second)]) for name in ("alphas", "errors"))
-    best = alphas[largest_near_best(alphas, errors)]
+    alphas = np.concatenate([first.alphas, second.alphas])
+    mean_squares = np.concatenate([first.mean_squares, second.mean_squares])
+    best = alphas[largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)))]
     probed = None
     if first.probed is not None and second.probed is not None:
         probed = np.concatenate([first.probed, second.probed])
-    return replace(first if best in first.alphas else second, alphas=alphas, errors=errors, probed=probed)
+    return replace(first if best in first.alphas else second, alphas=alphas, mean_squares=mean_squares, probed=probed)
 
 
 def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool) -> Fit:
     ridge_alphas = alphas * (ridge.feature_energy or 1.0)
     path = ridge.solve(ridge_alphas)
-    errors = rule.errors(ridge, ridge_alphas, path)
-    best = largest_near_best(alphas, errors)
+    mean_squares = rule.mean_squares(ridge, ridge_alphas, path)
+    best = largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)))
     network = ShallowNetwork(ridge.features, path[best].reshape(-1, *ridge.jet.y.shape[1:]))
     return Fit(
         network,
         float(alphas[best]),
-        float(errors[best]),
+        np.sqrt(mean_squares[best]),
         alphas,
-        errors,
+        mean_squares,
         loss=ridge.loss,
         ridge_alpha=float(ridge_alphas[best]),
         precise=precise,

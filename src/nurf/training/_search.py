@@ -117,6 +117,8 @@ class Space:
     metrics : tuple of Metric
     estimated : tuple of (Density, Metric)
         What may be built from derivatives that are estimated by a network.
+    degrees : tuple of (int or None)
+        Degrees of the polynomial tail.
     """
 
     densities: tuple[Density, ...]
@@ -126,9 +128,10 @@ class Space:
     width_ratios: tuple[float, ...] = (1.0,)
     metrics: tuple[Metric, ...] = (Isotropic(),)
     estimated: tuple[tuple[Density, Metric], ...] = ()
+    degrees: tuple[int | None, ...] = (None,)
 
     def __post_init__(self) -> None:
-        for name in ("densities", "activations", "losses", "sources", "width_ratios", "metrics"):
+        for name in ("densities", "activations", "losses", "sources", "width_ratios", "metrics", "degrees"):
             if not getattr(self, name):
                 raise ValueError(f"`{name}` must have at least one member, got none")
 
@@ -136,14 +139,20 @@ class Space:
     def has_choice(self) -> bool:
         """Whether there is more than one setting."""
         options = (self.densities, self.activations, self.losses, self.sources, self.width_ratios, self.metrics)
-        return bool(self.estimated) or any(len(members) > 1 for members in options)
+        return bool(self.estimated) or any(len(members) > 1 for members in (*options, self.degrees))
 
     def first_settings(self) -> Iterator[Setting]:
-        """Yield the settings that a race starts with: all densities with every second width, from the second on."""
-        loss = self.losses[len(self.losses) // 2]
+        """Yield the settings that a race starts with.
+
+        All densities with every second width, from the second on, and all degrees of the tail with the largest of them.
+        """
+        loss, activations = self.losses[len(self.losses) // 2], self.activations[1::2] or self.activations
+        rest = (loss, self.sources[0], self.metrics[0], self.width_ratios[0])
         for density in self.densities:
-            for activation in self.activations[1::2] or self.activations:
-                yield Setting(density, activation, loss, self.sources[0], self.metrics[0], self.width_ratios[0])
+            for activation in activations:
+                yield Setting(density, activation, *rest, self.degrees[0])
+        for degree in self.degrees[1:]:
+            yield Setting(self.densities[0], activations[0], *rest, degree)
 
     def variants(self, setting: Setting) -> Iterator[Setting]:
         """Yield the settings that differ from ``setting`` in one thing."""
@@ -153,6 +162,8 @@ class Space:
             yield replace(setting, loss=loss)
         for ratio in self.width_ratios:
             yield replace(setting, width_ratio=ratio)
+        for degree in self.degrees:
+            yield replace(setting, degree=degree)
         if setting.source not in self.sources:
             yield from self.estimates(setting)
             return

@@ -104,6 +104,8 @@ class Setting:
         The inner product in which normals and widths are measured.
     width_ratio : float, default 1
         Widths of single neurons vary by this factor around that of the activation.
+    degree : int or None
+        Degree of the polynomial tail; None for one less than the order of the activation, -1 for no tail.
     """
 
     density: Density
@@ -112,6 +114,12 @@ class Setting:
     source: Source = field(default_factory=FromData)
     metric: Metric = field(default_factory=Isotropic)
     width_ratio: float = 1.0
+    degree: int | None = None
+
+    @property
+    def tail_degree(self) -> int:
+        """The degree of the polynomial tail."""
+        return self.activation.order - 1 if self.degree is None else self.degree
 
     @property
     def needs(self) -> frozenset[str]:
@@ -123,6 +131,7 @@ class Setting:
         parts += [f"times 1/{self.width_ratio:g} to {self.width_ratio:g}"] if self.width_ratio > 1 else []
         parts += [f"{self.metric.name} metric"] if self.metric.needs else []
         parts += [f"from the {self.source.name}"]
+        parts += [f"tail of degree {self.degree}"] if self.degree is not None else []
         parts += [f"{kind} {getattr(self.loss, kind):g}" for kind in self.loss.kinds]
         return ", ".join(parts)
 

@@ -38,6 +38,8 @@ class SparseStep(Stage):
         See ``Stage``.
     network : ShallowNetwork
         The trained network, in scaled units.
+    output_errors : array of shape (k,)
+        The estimated root mean square error of each output.
     certificate : float
         ``max |<r, sigma(omega)>| / alpha`` over a fine search. If it is at most 1, no further neuron helps.
     violation : float
@@ -49,6 +51,7 @@ class SparseStep(Stage):
     """
 
     network: ShallowNetwork
+    output_errors: Array
     certificate: float
     violation: float
     n_rounds: int
@@ -143,9 +146,10 @@ def fit_sparse(
         if too_many or (alphas is None and _no_better(steps, options)):
             break
     values = np.array([step.alpha for step in steps])
-    errors = np.array([step.error for step in steps])
-    best = steps[largest_near_best(values, errors)]
-    return SparseFit(best.network, best.alpha, best.error, values, errors, history=tuple(steps), loss=loss)
+    mean_squares = np.array([step.output_errors**2 for step in steps])
+    best = steps[largest_near_best(values, np.sqrt(mean_squares.sum(axis=1)))]
+    history = tuple(steps)
+    return SparseFit(best.network, best.alpha, best.output_errors, values, mean_squares, history=history, loss=loss)
 
 
 def _bounds(jet: Jet, activation: Activation, options: SparseOptions) -> Bounds:
@@ -182,12 +186,14 @@ def _path(
 def _step(solution: Solution, objective: Objective, seconds: float, validation: Jet | None) -> SparseStep:
     shape = (-1, *objective.misfit.jet.y.shape[1:])
     network = ShallowNetwork(solution.network.features, solution.network.coefficients.reshape(shape))
+    output_errors = estimated_errors(objective.at(solution.network), validation)
     return SparseStep(
         n_neurons=network.features.n_neurons,
-        error=estimated_error(objective.at(solution.network), validation),
+        error=float(np.sqrt(np.sum(output_errors**2))),
         alpha=objective.alpha,
         seconds=seconds,
         network=network,
+        output_errors=output_errors,
         certificate=solution.certificate,
         violation=solution.violation,
         n_rounds=solution.n_rounds,
@@ -195,8 +201,8 @@ def _step(solution: Solution, objective: Objective, seconds: float, validation: 
     )
 
 
-def estimated_error(point: JointPoint, validation: Jet | None) -> float:
-    """Return the root mean square error of the values of training and validation rows together, outputs added up.
+def estimated_errors(point: JointPoint, validation: Jet | None) -> Array:
+    """Return the root mean square errors of the values of training and validation rows together, of shape (k,).
 
     Without validation rows it is that of generalised cross-validation, ``RSS / n / (1 - m / (n k))^2``, where ``m`` is
     the number of weights that the values determine.
@@ -205,9 +211,9 @@ def estimated_error(point: JointPoint, validation: Jet | None) -> float:
     total, weight = _squares(point.network, jet), float(jet.weights(0).sum())
     if validation is not None:
         total += _squares(point.network, validation)
-        return float(np.sqrt(total / (weight + validation.weights(0).sum())))
+        return np.asarray(np.sqrt(total / (weight + validation.weights(0).sum())))
     left = max(1 - point.degrees_of_freedom / _count(jet, VALUES_ONLY), np.finfo(float).eps)
-    return float(np.sqrt(total / weight) / left)
+    return np.asarray(np.sqrt(total / weight) / left)
 
 
 def _count(jet: Jet, loss: Loss) -> float:
@@ -215,9 +221,10 @@ def _count(jet: Jet, loss: Loss) -> float:
     return row_count(jet, loss) * jet.y.size / len(jet)
 
 
-def _squares(network: ShallowNetwork, jet: Jet) -> float:
+def _squares(network: ShallowNetwork, jet: Jet) -> Array:
+    """Return the weighted sum of the squared errors of each output, of shape (k,)."""
     errors = network.value(jet.X).reshape(len(jet), -1) - jet.y.reshape(len(jet), -1)
-    return float(jet.weights(0) @ np.sum(errors**2, axis=1))
+    return np.asarray(jet.weights(0) @ errors**2)
 
 
 def _no_better(steps: list[SparseStep], options: SparseOptions) -> bool:
@@ -248,7 +255,7 @@ def polish(fit: Fit, jet: Jet, n_steps: int = 10, *, loss: Loss | None = None, w
     Returns
     -------
     Fit
-        With the same alpha. Its error is the root mean square over the values of ``jet``.
+        With the same alpha. Its errors are the root mean squares over the values of ``jet``.
     """
     if fit.ridge_alpha <= 0:
         raise ValueError(
@@ -265,5 +272,5 @@ def polish(fit: Fit, jet: Jet, n_steps: int = 10, *, loss: Loss | None = None, w
     trained = train(objective.at(columns), options).network
     trained = ShallowNetwork(trained.features, trained.coefficients.reshape(network.coefficients.shape))
     valued = jet.with_values()
-    error = float(np.sqrt(_squares(trained, valued) / valued.weights(0).sum()))
-    return replace(fit, network=trained, error=error, loss=misfit.loss)
+    output_errors = np.sqrt(_squares(trained, valued) / valued.weights(0).sum())
+    return replace(fit, network=trained, output_errors=output_errors, loss=misfit.loss)

@@ -32,8 +32,6 @@ class Task:
     ----------
     jet : Jet
         The data, scaled into the domain.
-    degree : int or None
-        Degree of the polynomial tail; None for one less than the order of the activation, -1 for no tail.
     alphas, rule
         See ``fit_outer``.
     domain : Domain or None
@@ -45,7 +43,6 @@ class Task:
     """
 
     jet: Jet
-    degree: int | None = None
     alphas: Array | None = None
     rule: Rule | None = None
     domain: Domain | None = None
@@ -95,9 +92,12 @@ def grow(task: Task, state: State | None, setting: Setting, size: int, rng: np.r
     n_new = size - (0 if kept is None else kept.features.n_neurons)
     network = state.fit.network if state is not None and setting.source.derived else None
     source, fallback = setting.source.jet(task.sampled, network, setting.needs)
-    fresh, empty = sample_features(source, setting, n_new, rng, degree=task.degree, domain=task.domain)
-    features = fresh if kept is None else kept.features + fresh
-    return State(task, LeastSquares(features, task.jet, kept), setting, fallback or empty)
+    fresh, empty = sample_features(source, setting, n_new, rng, domain=task.domain)
+    if kept is None:
+        return State(task, LeastSquares(fresh, task.jet), setting, fallback or empty)
+    same = kept.features.degree == fresh.degree
+    features = replace(kept.features, degree=fresh.degree) + fresh
+    return State(task, LeastSquares(features, task.jet, kept if same else None), setting, fallback or empty)
 
 
 def sample_features(
@@ -106,7 +106,6 @@ def sample_features(
     n: int,
     rng: np.random.Generator,
     *,
-    degree: int | None = None,
     domain: Domain | None = None,
 ) -> tuple[Features, str | None]:
     """Return ``n`` neurons, sampled as the setting says, and why they were sampled uniformly, if they were.
@@ -115,7 +114,6 @@ def sample_features(
     they show no direction, and hyperplanes are sampled uniformly.
     """
     density, activation, fallback = setting.density, setting.activation, None
-    degree = default_degree(activation) if degree is None else degree
     metric = setting.metric.prepare(jet) if setting.metric.needs <= jet.known else None
     for order, kind in DERIVATIVE_KINDS.items():
         if setting.source.derived and kind in density.needs and not np.any(jet.derivative_rows(order)):
@@ -126,12 +124,7 @@ def sample_features(
     if metric is not None:
         planes, factors = metric.back(planes)
         activation = activation.rescale(factors)
-    return Features(planes, activation, degree), fallback
-
-
-def default_degree(activation: Activation) -> int:
-    """Return the degree of the polynomial tail that goes with an activation: one less than its order."""
-    return activation.order - 1
+    return Features(planes, activation, setting.tail_degree), fallback
 
 
 def fit_random(
@@ -208,10 +201,10 @@ def fit_adaptive(
     """
     counts = _checked(counts)
     source = FromResidual() if len(counts) > 1 else FromData()
-    setting = Setting(density, activation, loss, source)
+    setting = Setting(density, activation, loss, source, degree=degree)
     if len(counts) > 1:
         require_derivatives(activation, density.needs)
-    task = Task(jet, degree, alphas, rule, domain)
+    task = Task(jet, alphas, rule, domain)
     state: State | None = None
     best: Fit | None = None
     history: list[Stage] = []

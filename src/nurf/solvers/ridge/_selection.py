@@ -1,4 +1,4 @@
-"""Rules that choose ``alpha``: each estimates, for every alpha of a path, the error on fresh data."""
+"""Rules that choose ``alpha``: each estimates, for every alpha of a path, the errors on fresh data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MANY_NEURONS = 1000  # from which on fewer samples leave, so that leaving them c
 
 
 class Rule(ABC):
-    """A way to estimate the root mean square error on fresh data for every alpha."""
+    """A way to estimate the mean squared errors on fresh data for every alpha."""
 
     uses_other_rows: ClassVar[bool] = False  # than those of the fit
     probes: Array | None = None  # points at which fits are compared with each other
@@ -29,8 +29,8 @@ class Rule(ABC):
         return self
 
     @abstractmethod
-    def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
-        """Return the estimates, of shape (A,); ``coefficients`` (A, N + t, k) are ``ridge.solve(alphas)``."""
+    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
+        """Return the estimates, of shape (A, k); ``coefficients`` (A, N + t, k) are ``ridge.solve(alphas)``."""
 
     def probed(self, ridge: Ridge, coefficients: Array) -> Array | None:
         """Return the predictions of all networks ``coefficients`` at the probes (A, m, k), if there are any."""
@@ -47,18 +47,19 @@ class Validation(Rule):
     validation: Jet
     uses_other_rows = True
 
-    def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
-        """Return the root mean square over the values of both sets, outputs added up."""
+    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
+        """Return those over the values of both sets."""
         sets = [rows.with_values() for rows in (ridge.jet, self.validation)]
         total = sum(_squares(ridge.features, rows, coefficients) for rows in sets)
-        return np.asarray(np.sqrt(total / sum(rows.weights(0).sum() for rows in sets)))
+        return np.asarray(total / sum(rows.weights(0).sum() for rows in sets))
 
 
 def _squares(features: Features, jet: Jet, coefficients: Array) -> Array:
-    """Return the weighted sum of the squared residuals of the values, for each of the networks ``coefficients``."""
-    y, w, total = jet.y.reshape(len(jet), 1, -1), jet.weights(0), np.zeros(len(coefficients))
+    """Return the weighted sums of the squared residuals of the values, (A, k) for networks ``coefficients``."""
+    y, w = jet.y.reshape(len(jet), 1, -1), jet.weights(0)
+    total = np.zeros((len(coefficients), y.shape[2]))
     for rows, design in features.design_blocks(jet.X):
-        total += w[rows] @ np.sum((_predictions(design, coefficients) - y[rows]) ** 2, axis=2)
+        total += np.tensordot(w[rows], (_predictions(design, coefficients) - y[rows]) ** 2, axes=1)
     return total
 
 
@@ -75,10 +76,10 @@ class HeldOut(Rule):
     probes: Array | None = None
     uses_other_rows = True
 
-    def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
-        """Return the root mean square over the values of these rows, outputs added up."""
+    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
+        """Return those over the values of these rows."""
         rows = self.held_out.with_values()
-        return np.asarray(np.sqrt(_squares(ridge.features, rows, coefficients) / rows.weights(0).sum()))
+        return _squares(ridge.features, rows, coefficients) / rows.weights(0).sum()
 
 
 @dataclass(frozen=True)
@@ -88,11 +89,11 @@ class GeneralizedCrossValidation(Rule):
     ``n`` is the number of rows. Derivatives that count in the fit count here too.
     """
 
-    def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
-        """Return the square root of the criterion, outputs added up."""
+    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
+        """Return the criterion."""
         n = row_count(ridge.jet, ridge.loss)
         left = np.maximum(1 - ridge.degrees_of_freedom(alphas) / n, EPS)
-        return np.asarray(np.sqrt(ridge.mean_square_residual(alphas).sum(axis=1)) / left)
+        return np.asarray(ridge.mean_square_residual(alphas) / left[:, None] ** 2)
 
 
 @dataclass(frozen=True)
@@ -115,14 +116,14 @@ class LeaveOneOut(Rule):
         """Return the rule with half the rows."""
         return LeaveOneOut(self.max_rows // 2)
 
-    def errors(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
-        """Return the root mean square, outputs added up."""
+    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
+        """Return those over the samples."""
         jet = ridge.jet
         weights = np.where(jet.has_value, jet.weights(0), 0.0)
         rows = self.max_rows * MANY_NEURONS // max(ridge.n_neurons, MANY_NEURONS)
         index, multiples = representative_samples(jet, weights, max(1, rows // rows_per_sample(jet, ridge.loss)))
         left = ridge.left_out(alphas, index, np.ones(len(index)))[:, 0]
-        return np.asarray(np.sqrt(multiples @ np.sum(left**2, axis=2) / weights.sum()))
+        return np.asarray(np.tensordot(multiples, left**2, axes=1) / weights.sum())
 
 
 def representative_samples(jet: Jet, weights: Array, n: int) -> tuple[Index, Array]:
