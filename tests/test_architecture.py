@@ -9,7 +9,8 @@ import pytest
 import nurf
 
 LEVELS = [
-    {"_types", "_blocks"},
+    {"_types"},
+    {"_blocks"},
     {"_validation", "differentiation"},
     {"jets"},
     {"_scaling", "_tensors", "activations"},

@@ -1,6 +1,10 @@
-"""Row blocks, to process long arrays piece by piece."""
+"""Rows of long arrays: in blocks, or some of them at equal steps."""
 
 from collections.abc import Iterator
+
+import numpy as np
+
+from nurf._types import Index
 
 BLOCK_ELEMENTS = 2**19  # 4 MB of doubles: large enough for BLAS, small enough for the cache
 
@@ -14,3 +18,12 @@ def row_blocks(n_rows: int, n_columns: int, elements: int = BLOCK_ELEMENTS) -> I
     step = max(1, elements // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def spaced(index: Index, n: int) -> Index:
+    """Return ``n`` members of ``index`` at equal steps, or all if there are not more.
+
+    >>> spaced(np.arange(10), 4)
+    array([0, 3, 6, 9])
+    """
+    return np.asarray(index[np.linspace(0, len(index) - 1, min(n, len(index))).round().astype(int)])

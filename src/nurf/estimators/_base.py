@@ -23,7 +23,7 @@ from nurf.estimators._frames import inputs_by_name, partials_by_name, require_un
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
 from nurf.solvers.ridge import Posterior
-from nurf.training import Fit
+from nurf.training import CrossFit, Fit
 
 TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 
@@ -112,7 +112,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     fit_: Fit
     scaling_: Scaling
     network_: ShallowNetwork
-    posterior_: Posterior | None
+    estimated_error_: float | Array
+    uncertainty_: Posterior | CrossFit | None
 
     def fit(
         self,
@@ -179,54 +180,69 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         """Fit to checked data, set the attributes at the very end, and return warnings for the user."""
 
-    def _set_fit(self, fit: Fit, scaling: Scaling, posterior: Posterior | None = None) -> None:
+    def _set_fit(self, fit: Fit, scaling: Scaling, uncertainty: Posterior | CrossFit | None = None) -> None:
         """Set the attributes that predictions need."""
-        self.fit_, self.scaling_, self.alpha_, self.posterior_ = fit, scaling, fit.alpha, posterior
+        self.fit_, self.scaling_, self.alpha_, self.uncertainty_ = fit, scaling, fit.alpha, uncertainty
         self.network_ = fit.network.in_units_of(scaling)
+        errors = fit.output_errors * scaling.y_scale
+        self.estimated_error_ = errors if np.ndim(scaling.y_scale) else float(errors[0])
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the values at the points, of shape (n,) or (n, k).
 
         With ``return_std`` also their standard deviations, of the same shape: those of new measurements, noise
-        included, in the Bayesian view of ridge regression.
+        included. With more than 150 samples they are those of ridge regression in the Bayesian view; with fewer they
+        come from refits on folds.
         """
         points = self._inputs(X)
         values = self.scaling_.values_back(self.fit_.network.value(points))
         if not return_std:
             return values
-        deviations = self._checked_posterior().value_std(points).reshape(values.shape)
+        deviations = self._checked_uncertainty().value_std(points).reshape(values.shape)
         return values, deviations * self.scaling_.y_scale
 
     def predict_gradient(self, X: Any, return_std: bool = False) -> Any:
-        """Return the gradients at the points, of shape (n, d) or (n, k, d), and by choice their standard deviations."""
+        """Return the gradients at the points, of shape (n, d) or (n, k, d), and by choice their standard deviations.
+
+        These are calibrated with the gradients of samples that are left out. If none were given, they are a guess, and
+        a warning says so.
+        """
         points = self._inputs(X)
         gradients = self.scaling_.gradients_back(self.fit_.network.gradient(points))
         if not return_std:
             return gradients
-        deviations = self._checked_posterior().gradient_std(points).reshape(gradients.shape)
+        uncertainty = self._checked_uncertainty()
+        deviations = uncertainty.gradient_std(points).reshape(gradients.shape)
+        if not uncertainty.knows_gradients:
+            warnings.warn(
+                "standard deviations of gradients could not be compared with gradients that were given: they may be "
+                "several times too small or too large",
+                stacklevel=2,
+            )
         return gradients, self.scaling_.gradients_back(deviations)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Return intervals that contain new values with probability ``coverage``, of shape (n, 2) or (n, k, 2).
 
-        The jackknife+ with closed-form leave-one-out fits: quantiles over samples ``k`` of ``f_{-k}(x) +- |y_k -
-        f_{-k}(x_k)|``. For samples that are exchangeable with the new ones, the coverage is at least
-        ``2 coverage - 1``, whatever their distribution, and in practice about ``coverage`` (Barber, Candes, Ramdas,
-        Tibshirani 2021). The neurons, the width and alpha stay those of all samples.
+        Quantiles over samples ``k`` of ``f_{-k}(x) +- |y_k - f_{-k}(x_k)|``, with fits ``f_{-k}`` without the sample.
+        For samples that are exchangeable with the new ones, the coverage is at least ``2 coverage - 1``, whatever their
+        distribution, and in practice about ``coverage`` (Barber, Candes, Ramdas, Tibshirani 2021). Up to 150 samples
+        leave in five folds, and neurons are sampled without them (CV+). More samples leave one by one, in closed form,
+        and the neurons stay (the jackknife+). The width and alpha are always those of all samples.
         """
         if not (isinstance(coverage, Real) and 0 < coverage < 1):
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
         points = self._inputs(X)
-        intervals = self._checked_posterior().interval(points, float(coverage))
+        intervals = self._checked_uncertainty().interval(points, float(coverage))
         shape = (len(points), *self.fit_.network.coefficients.shape[1:], 2)
         return np.moveaxis(self.scaling_.values_back(np.moveaxis(intervals.reshape(shape), -1, 0)), 0, -1)
 
-    def _checked_posterior(self) -> Posterior:
-        if self.posterior_ is None:
+    def _checked_uncertainty(self) -> Posterior | CrossFit:
+        if self.uncertainty_ is None:
             raise ValueError(
                 "standard deviations and intervals are available for sampled networks, not for trained ones"
             )
-        return self.posterior_
+        return self.uncertainty_
 
     def predict_hessian(self, X: Any) -> Array:
         """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""

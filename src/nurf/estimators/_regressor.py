@@ -26,7 +26,7 @@ from nurf.estimators._data import split
 from nurf.estimators._report import Report, describe
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss, Rule, Validation
-from nurf.solvers.ridge import Posterior
+from nurf.solvers.ridge import MIN_ERRORS, Posterior
 from nurf.training import (
     Diagonal,
     FromData,
@@ -132,8 +132,12 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         The fit in scaled units, with the path over alpha, the stages, and the trials of the race.
     scaling_ : Scaling
         The change of units.
-    posterior_ : Posterior
-        The uncertainty of the fit, in scaled units.
+    estimated_error_ : float or array of shape (k,)
+        The estimated root mean square error at new points, in the units of each output; NaN with fewer than three
+        samples, from which nothing can be estimated.
+    uncertainty_ : CrossFit or Posterior
+        The uncertainty of the fit, in scaled units: from refits on folds up to 150 samples, and of the outer weights
+        with more.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features_in_,)
 
@@ -207,8 +211,10 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         assert fit.stage is not None
         assert fit.stage.setting is not None
         setting = fit.stage.setting
+        if np.count_nonzero(scaled.has_value) < MIN_ERRORS and held_out is None:
+            fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
         posterior = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, precise=fit.precise)
-        self._set_fit(fit, scaling, posterior)
+        self._set_fit(fit, scaling, fit.crossfit or posterior)
         self.density_, self.width_ = setting.density, float(np.mean(setting.activation.width))
         self.gradient_weight_, self.n_samples_ = fit.loss.gradients, len(jet)
         self.estimated_ = not setting.source.keeps_neurons and bool(setting.needs)

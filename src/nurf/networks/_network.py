@@ -105,6 +105,15 @@ class Features:
         out[:, self.n_neurons :] = self.tail.values(X)
         return out
 
+    def gradient_design(self, X: Array) -> Array:
+        """Return the gradients of all features at the points, of shape (n, d, N + t)."""
+        N, normals = self.n_neurons, self.hyperplanes.normals
+        out = np.empty((len(X), normals.shape[1], self.n_columns))
+        np.multiply(self.neurons(X, 1)[:, None, :], normals.T, out=out[..., :N])
+        for i in range(normals.shape[1]):
+            out[:, i, N:] = self.tail.partials(X, (i,))
+        return out
+
     def design_blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:
         """Yield slices of rows and their block of the design matrix. Each block overwrites the previous one."""
         buffer = None

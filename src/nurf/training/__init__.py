@@ -1,6 +1,7 @@
 """Fits as pure functions: data in, a ``Fit`` out."""
 
 from nurf.training._arms import Lane, fit_searched
+from nurf.training._crossfit import CrossFit
 from nurf.training._fit import Fit, Stage, Trial
 from nurf.training._metrics import Diagonal, Full, Isotropic, Metric
 from nurf.training._outer import ALPHAS, fit_outer
@@ -13,6 +14,7 @@ from nurf.training._stages import Task, fit_adaptive, fit_random, stage_counts
 __all__ = [
     "ALPHAS",
     "Arm",
+    "CrossFit",
     "Diagonal",
     "Fit",
     "FromData",

@@ -10,14 +10,17 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial import cKDTree
 
+from nurf._blocks import spaced
 from nurf._types import Array
+from nurf.jets import Jet
 from nurf.solvers import LeaveOneOut, Loss
 from nurf.solvers.ridge import HeldOut, largest_near_best
+from nurf.training._crossfit import CrossFit
 from nurf.training._fit import Fit, Stage
 from nurf.training._race import finite, race, score
 from nurf.training._search import Search, Space
 from nurf.training._settings import FromData, Setting
-from nurf.training._stages import State, Task, grow, require_derivatives, spaced
+from nurf.training._stages import State, Task, grow, require_derivatives
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,26 +86,33 @@ class Lane:
         first = size == self.sizes[0] < self.sizes[-1]
         task = replace(self.task, max_precise_operations=0.0 if first else search.max_precise_operations)
         if self.refits:
-            yield from self._folds(task)
+            probes = probes_around(jet.X[jet.has_value], self.rng(0, 10**6))
+            for split, held_out in self._folds(task, search.n_folds):
+                yield replace(split, task=replace(split.task, rule=HeldOut(held_out, probes)))
             return
         limit = search.max_rows // 4 if len(jet) > search.max_rows else len(jet)
         n = min(limit, max(search.rows_per_neuron * size, search.few_samples)) if size < self.sizes[-1] else limit
         yield Split(replace(task, jet=jet[spaced(np.arange(len(jet)), n)], rule=(rule or LeaveOneOut()).coarse()))
 
-    def _folds(self, task: Task) -> Iterator[Split]:
-        """Yield the fits without each of the folds. They are the same for all lanes and sizes, and all have values."""
-        jet, rng = task.jet, self.rng(0, 10**6)
+    @cached_property
+    def final_folds(self) -> tuple[tuple[Split, ...], tuple[Jet, ...]]:
+        """What the winner is fitted to in order to know its error, and the samples that are held out each time."""
+        splits, held_out = zip(*self._folds(self.task, self.search.n_final_folds), strict=True)
+        return splits, held_out
+
+    def _folds(self, task: Task, n_folds: int) -> Iterator[tuple[Split, Jet]]:
+        """Yield the fits without each fold, and the fold. They are the same for all lanes, and all have values."""
+        jet, rng = task.jet, self.rng(n_folds, 10**6 + 1)
         weights = np.where(jet.has_value, jet.weights(0), 0.0)
-        n_folds = min(int(np.count_nonzero(jet.has_value)), self.search.n_folds)
+        n_folds = min(int(np.count_nonzero(jet.has_value)), n_folds)
         fold_of = np.empty(len(jet), int)
         for part in (jet.has_value, ~jet.has_value):
             fold_of[part] = rng.permutation(int(np.count_nonzero(part))) % n_folds
-        probes = probes_around(jet.X[jet.has_value], rng)
         for fold in range(n_folds):
             held = fold_of == fold
             share = float(weights[held].sum() / weights.sum())
             if share > 0:
-                yield Split(replace(task, jet=jet[~held], rule=HeldOut(jet[held], probes)), share)
+                yield Split(replace(task, jet=jet[~held]), share), jet[held]
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,8 +246,8 @@ class SampledArm:
                     grow(split.task, state, self.setting, self.size, self.contest.rng(self.depth, number))
                     for number, (split, state) in enumerate(zip(splits, before, strict=True))
                 )
-            known = splits is self.contest.final and self.contest.refits and self.alpha is not None
-            alphas = np.array([self.alpha]) if known else None
+            raced = not self.contest.refits or self.alpha is None or splits is self.contest.splits(self.size)
+            alphas = None if raced else np.array([self.alpha])
             self._states[splits] = tuple(state.with_loss(self.setting.loss, alphas) for state in states)
         return self._states[splits]
 
@@ -305,4 +315,10 @@ def fit_searched(lanes: Sequence[Lane]) -> Fit:
     best = min(ahead, key=score)
     history = best.history(best.contest.final)
     (state,) = best.states(best.contest.final)
-    return replace(state.fit, output_errors=best.output_errors, stage=history[-1], history=history, trials=outcome.trials)
+    fit = replace(state.fit, output_errors=best.output_errors, stage=history[-1], history=history)
+    fit = replace(fit, trials=outcome.trials)
+    if not best.contest.refits:
+        return fit
+    folds = [state.fit.network for state in best.states(best.contest.final_folds[0])]
+    crossfit = CrossFit.of(fit.network, folds, lanes[0].final_folds[1])  # the first lane has all the data
+    return replace(fit, output_errors=np.maximum(fit.output_errors, crossfit.output_errors), crossfit=crossfit)

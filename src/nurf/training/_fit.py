@@ -9,6 +9,7 @@ import numpy as np
 from nurf._types import Array
 from nurf.networks import ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss
+from nurf.training._crossfit import CrossFit
 from nurf.training._settings import Setting
 
 
@@ -97,6 +98,8 @@ class Fit:
         What was tried before, if there was a choice.
     probed : array of shape (A, m, k) or None
         Predictions of all members of the path at the probes of the rule, while fits are compared.
+    crossfit : CrossFit or None
+        The fits without each of the folds, if errors were estimated by them.
     """
 
     network: ShallowNetwork
@@ -111,6 +114,7 @@ class Fit:
     stage: Stage | None = None
     trials: tuple[Trial, ...] = ()
     probed: Array | None = None
+    crossfit: CrossFit | None = None
 
     @property
     def error(self) -> float:

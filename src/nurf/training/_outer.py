@@ -35,9 +35,9 @@ def fit_outer(
     features : Features
     jet : Jet
     alphas : array of shape (A,), optional
-        Candidates for the regularisation. Default is 16 values from 1 down to 1e-14, and, if the last is the best,
-        values down to 1e-24, or, if the first is, values up to 1e6. The unit is the mean energy of a feature: the penalty is the paper's
-        ``alpha N / 2 |c|^2`` (eq. 1.6) with ``alpha`` times ``Ridge.feature_energy``.
+        Candidates for the regularisation. Default is 16 values from 1 down to 1e-14, and, if the first or the last is
+        the best, values up to 1e6 or down to 1e-24. The unit is the mean energy of a feature: the penalty is the
+        paper's ``alpha N / 2 |c|^2`` (eq. 1.6) with ``alpha`` times ``Ridge.feature_energy``.
     rule : Rule, default LeaveOneOut()
         How the error is estimated. The largest alpha within 5% of the best one is chosen.
     loss : Loss

@@ -52,6 +52,9 @@ class Search:
         neurons, which is made with the sample that is left out; the fewer samples, the more that matters.
     n_folds : int, default 5
         Number of folds.
+    n_final_folds : int, default 10
+        Number of other folds on which the winner is fitted again. They say how large its error is: that on the folds of
+        the race is the smallest of many, and too small.
     instability : float, default 0.5
         An error is at least so much of the standard deviation between the fits on the folds at places without samples.
         Samples that are held out are mostly among others; they do not show fits that go astray elsewhere.
@@ -77,6 +80,7 @@ class Search:
     doubt: float = 4.0
     few_samples: int = 150
     n_folds: int = 5
+    n_final_folds: int = 10
     instability: float = 0.5
     rows_per_neuron: int = 4
     value_rows_per_neuron: int = 8

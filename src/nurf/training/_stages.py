@@ -10,6 +10,7 @@ from itertools import count, takewhile
 
 import numpy as np
 
+from nurf._blocks import spaced
 from nurf._types import Array, Index
 from nurf.activations import Activation
 from nurf.densities import Density, Uniform
@@ -249,15 +250,6 @@ def stage_counts(n_neurons: int, growth: float, n_initial: int | None = None) ->
 def _whole(size: float) -> int:
     """Return the size rounded up; a rounding error above a whole number does not count."""
     return int(np.ceil(round(size, 9)))
-
-
-def spaced(index: Index, n: int) -> Index:
-    """Return ``n`` members of ``index`` at equal steps, or all if there are not more.
-
-    >>> spaced(np.arange(10), 4)
-    array([0, 3, 6, 9])
-    """
-    return np.asarray(index[np.linspace(0, len(index) - 1, min(n, len(index))).round().astype(int)])
 
 
 def _rows_to_sample(jet: Jet, n: int | None) -> Index:

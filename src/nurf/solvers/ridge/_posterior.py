@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from nurf._blocks import row_blocks
+from nurf._blocks import row_blocks, spaced
 from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
 from nurf.solvers._rows import Loss, rows_per_sample, sample_rows
-from nurf.solvers.ridge._base import residuals_without
+from nurf.solvers.ridge._base import EPS, residuals_without
+from nurf.solvers.ridge._coverage import calibration, plus_interval, require_errors
 from nurf.solvers.ridge._least_squares import LeastSquares
 
 MAX_LEFT_OUT = 500  # samples that are left out in turn
+MAX_PARTIALS = 2000  # partial derivatives at samples that are left out, ...
+MIN_GRADIENTS = 20  # ... but at least so many gradients
 MIN_SAMPLES = 100  # that are stored, if there are so many
 SIZE_RATIO = 6.0  # of the samples that are stored to the network, in numbers
 
@@ -27,6 +30,9 @@ class Posterior:
 
     With Gaussian noise of variance ``s^2 / w_k`` on the rows and the prior that belongs to ridge regression, the
     coefficients are Gaussian around those of the fit, with covariance ``s^2 (Z^T W Z + alpha N W)^-1``.
+
+    Standard deviations of gradients are calibrated if gradients are known: they are multiplied by the factors that make
+    them hold the errors of the gradients at samples that are left out.
 
     The posterior is stored as samples and computed from them when it is first asked for. If all samples would take more
     than a few times the memory of the network, evenly spaced ones are stored, with larger weights, and at least about
@@ -61,13 +67,14 @@ class Posterior:
     @classmethod
     def of(cls, network: ShallowNetwork, jet: Jet, alpha: float, loss: Loss, *, precise: bool = False) -> Posterior:
         """Return the posterior of a network that was fitted to ``jet``."""
-        jet = jet.only(loss.kinds)
+        jet = jet.only((*loss.kinds, "gradients"))
         weights = np.where(jet.has_value, jet.weights(0), 0.0)
         unit = float(np.mean(weights[weights > 0]))
         size = network.coefficients.size + network.hyperplanes.normals.size + 2 * len(network.hyperplanes)
-        sample_size = jet.n_features + rows_per_sample(jet, loss) * (jet.y.size // len(jet)) + 2
+        stored = sum(part.size for part in (jet.X, jet.y, jet.gradients, jet.hessians) if part is not None)
+        sample_size = stored / len(jet) + 2
         n = min(len(jet), max(MIN_SAMPLES, int(SIZE_RATIO * size / sample_size)))
-        samples, multiple = jet[np.linspace(0, len(jet) - 1, n).round().astype(int)], len(jet) / n
+        samples, multiple = jet[spaced(np.arange(len(jet)), n)], len(jet) / n
         samples = replace(
             samples, sample_weight=multiple * samples.weights(0), derivative_weight=multiple * samples.weights(1)
         )
@@ -83,32 +90,73 @@ class Posterior:
         return problem.ridge(self.loss, precise=self.precise).covariance_factor(self.alpha)
 
     @cached_property
-    def _left_out(self) -> tuple[Array, Array, Array, Array]:
+    def _left_out(self) -> tuple[Array, Array, Array, Array, Array | None]:
         """What happens if samples are left out.
 
         Weights of the samples (m,), residuals of their values (m, k), the same after each was left out, and by how much
-        the coefficients change then, ``M^-1 Z_k^T (1 - H_k)^-1 r_k`` of shape (N + t, m, k).
+        the coefficients change then: ``M^-1 Z_k^T (1 - H_k)^-1 r_k`` of shape (N + t, m, k), or, if there are more
+        outputs than rows of a sample, its factors ``M^-1 Z_k^T`` (N + t, m, R) and ``(1 - H_k)^-1 r_k`` (m, R, k).
         """
-        features, coefficients = self.network.features, self.network.coefficients
-        coefficients = coefficients.reshape(len(coefficients), -1)
+        features, N = self.network.features, self.network.features.n_columns
         known = np.flatnonzero(np.where(self.samples.has_value, self.samples.weights(0), 0.0))
-        picked = np.linspace(0, len(known) - 1, min(len(known), MAX_LEFT_OUT)).round().astype(int)
-        samples, m, k = self.samples[known[picked]], len(picked), coefficients.shape[1]
+        samples = self.samples[spaced(known, MAX_LEFT_OUT)]
+        m, k, R = len(samples), self.network.coefficients[:1].size, rows_per_sample(samples, self.loss)
         before, after = np.empty((m, k)), np.empty((m, k))
-        changes = np.empty((len(coefficients), m, k))
+        changes, outs = np.empty((N, m, min(k, R))), np.empty((m, R, k)) if k > R else None
         for rows in row_blocks(m, 8 * features.n_columns):
             jet = samples[rows]
-            design, targets = sample_rows(features, jet, self.loss)
-            rotated = design @ self.factor
-            hats = rotated @ np.swapaxes(rotated, 1, 2)
-            residuals = targets - design @ coefficients
-            shares = np.full(len(jet), 1 / self.multiple)
-            out = residuals_without(hats[:, None], residuals[:, :, None], shares)[:, :, 0]
+            rotated, hats, residuals = self._rows(jet)
+            out = self._without(hats, residuals)
             roots = np.sqrt(jet.weights(0))[:, None]
             before[rows], after[rows] = residuals[:, 0] / roots, out[:, 0] / roots
-            sums = np.einsum("krm,kro->kmo", rotated, out) / self.multiple
-            changes[:, rows] = np.tensordot(self.factor, sums, axes=(1, 1))
-        return samples.weights(0), before, after, changes
+            turned = np.swapaxes(rotated, 1, 2) / self.multiple
+            if outs is not None:
+                outs[rows] = out
+            changes[:, rows] = np.tensordot(self.factor, turned @ out if outs is None else turned, axes=(1, 1))
+        return samples.weights(0), before, after, changes, outs
+
+    def _rows(self, jet: Jet) -> tuple[Array, Array, Array]:
+        """Return the rows of samples times ``factor`` (n, R, m), their hat matrices (n, R, R), residuals (n, R, k)."""
+        coefficients = self.network.coefficients
+        design, targets = sample_rows(self.network.features, jet, self.loss)
+        rotated = design @ self.factor
+        residuals = targets - design @ coefficients.reshape(len(coefficients), -1)
+        return rotated, rotated @ np.swapaxes(rotated, 1, 2), residuals
+
+    def _without(self, hats: Array, residuals: Array) -> Array:
+        """Return ``(1 - H_k)^-1 r_k`` for each sample, of shape (n, R, k)."""
+        shares = np.full(len(hats), 1 / self.multiple)
+        return residuals_without(hats[:, None], residuals[:, :, None], shares)[:, :, 0]
+
+    @cached_property
+    def gradient_factors(self) -> Array:
+        """Factors of the standard deviations of partial derivatives, of shape (k, d).
+
+        Errors ``e_k`` of the gradients at samples that are left out are compared with the standard deviations there,
+        also without the sample: with the rows ``G_k`` of the gradient, ``e_k = g_k - G_k c + G_k M^-1 Z_k^T (1 -
+        H_k)^-1 r_k`` has the covariance ``G_k M^-1 G_k^T + G_k M^-1 Z_k^T (1 - H_k)^-1 Z_k M^-1 G_k^T``. NaN if fewer
+        than three are known.
+        """
+        features, jet = self.network.features, self.samples
+        d, k = jet.n_features, jet.y[:1].size
+        if jet.gradients is None or jet.frames is not None:
+            return np.full((k, d), np.nan)
+        known = np.flatnonzero(np.any(~np.isnan(jet.gradients.reshape(len(jet), -1)), axis=1))
+        samples = jet[spaced(known, max(MIN_GRADIENTS, MAX_PARTIALS // d))]
+        ratios = np.empty((len(samples), k, d))
+        for rows in row_blocks(len(samples), (8 + d) * features.n_columns):
+            part = samples[rows]
+            assert part.gradients is not None
+            rotated, hats, residuals = self._rows(part)
+            sums = np.swapaxes(rotated, 1, 2) @ self._without(hats, residuals) / self.multiple
+            slopes = features.gradient_design(part.X) @ self.factor
+            errors = part.gradients.reshape(-1, k, d) - self.network.gradient(part.X).reshape(-1, k, d)
+            errors += np.swapaxes(slopes @ sums, 1, 2)
+            crossed = rotated @ np.swapaxes(slopes, 1, 2)
+            removed = np.sum(crossed * self._without(hats, crossed), axis=1) / self.multiple
+            variances = self.unit * (np.sum(slopes**2, axis=2) + np.maximum(removed, 0.0))
+            ratios[rows] = np.abs(errors) / np.sqrt(np.maximum(variances[:, None], EPS**2))
+        return calibration(ratios / np.where(self.noise > 0, self.noise, 1.0)[:, None])
 
     @cached_property
     def noise(self) -> Array:
@@ -117,28 +165,31 @@ class Posterior:
         The error at a sample that is left out has variance ``s^2 / (1 - h_k)`` with the leverage ``h_k``, so that
         ``s^2`` is the mean product of the residuals before and after.
         """
-        weights, before, after, _ = self._left_out
+        weights, before, after, *_ = self._left_out
         return np.asarray(np.sqrt(weights @ np.maximum(before * after, 0.0) / weights.sum()))
 
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
+        require_errors(len(self._left_out[0]))
         variances = np.empty(len(X))
         for rows, design in self.network.features.design_blocks(X):
             variances[rows] = np.sum((design @ self.factor) ** 2, axis=1)
         return np.asarray(np.sqrt(1 + self.unit * variances)[:, None] * self.noise)
 
+    @property
+    def knows_gradients(self) -> bool:
+        """Whether standard deviations of gradients come from errors of gradients."""
+        return not np.any(np.isnan(self.gradient_factors))
+
     def gradient_std(self, X: Array) -> Array:
-        """Return the standard deviation of the gradient, of shape (n, k, d)."""
-        features, d = self.network.features, X.shape[1]
-        N, normals = features.n_neurons, features.hyperplanes.normals
-        variances = np.empty((len(X), d))
-        for rows in row_blocks(len(X), features.n_columns):
-            slopes = features.neurons(X[rows], 1)
-            for i in range(d):
-                columns = slopes * normals[:, i] @ self.factor[:N]
-                columns += features.tail.partials(X[rows], (i,)) @ self.factor[N:]
-                variances[rows, i] = np.sum(columns**2, axis=1)
-        return np.asarray(np.sqrt(self.unit * variances)[:, None, :] * self.noise[:, None])
+        """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d)."""
+        require_errors(len(self._left_out[0]))
+        features = self.network.features
+        variances = np.empty(X.shape)
+        for rows in row_blocks(len(X), X.shape[1] * features.n_columns):
+            variances[rows] = np.sum((features.gradient_design(X[rows]) @ self.factor) ** 2, axis=2)
+        factors = np.where(np.isnan(self.gradient_factors), 1.0, self.gradient_factors)
+        return np.asarray(np.sqrt(self.unit * variances)[:, None, :] * self.noise[:, None] * factors)
 
     def interval(self, X: Array, coverage: float) -> Array:
         """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2).
@@ -148,20 +199,13 @@ class Posterior:
         """
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
-        _, _, errors, changes = self._left_out
+        _, _, errors, changes, outs = self._left_out
         m, k = errors.shape
-        below = int(np.floor((1 - coverage) * (m + 1) + 1e-9))  # 1 - 0.9 is a little less than 0.1
-        if below < 1:
-            raise ValueError(
-                f"`coverage` must be at most {m / (m + 1):.4g} with {m} samples that can be left out, got {coverage!r}"
-            )
         result = np.empty((len(X), k, 2))
-        values = self.network.value(X).reshape(len(X), k)
+        values = self.network.value(X).reshape(len(X), 1, k)
         for rows in row_blocks(len(X), m * k + self.network.features.n_columns):
-            design = self.network.features.design(X[rows])
-            for output in range(k):
-                without = values[rows, output, None] - design @ changes[..., output]
-                sizes = np.abs(errors[:, output])
-                result[rows, output, 0] = np.partition(without - sizes, below - 1, axis=1)[:, below - 1]
-                result[rows, output, 1] = np.partition(without + sizes, m - below, axis=1)[:, m - below]
+            moved = self.network.features.design(X[rows]) @ changes.reshape(len(changes), -1)
+            moved = moved.reshape(-1, m, 1, changes.shape[2])
+            moved = (moved if outs is None else moved @ outs)[:, :, 0]
+            result[rows] = plus_interval(values[rows] - moved, np.abs(errors), coverage)
         return result

@@ -79,7 +79,7 @@ class HeldOut(Rule):
     def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
         """Return those over the values of these rows."""
         rows = self.held_out.with_values()
-        return _squares(ridge.features, rows, coefficients) / rows.weights(0).sum()
+        return np.asarray(_squares(ridge.features, rows, coefficients) / rows.weights(0).sum())
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,78 @@
+"""From errors at samples that were left out to intervals and standard deviations that hold what they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import norm, t
+
+from nurf._types import Array
+
+MIN_ERRORS = 3  # with fewer, nothing can be said
+LEVEL = 0.9  # the share of errors that standard deviations are calibrated to
+
+
+def require_errors(n: int) -> None:
+    """Raise an error if there are too few samples to say anything about errors."""
+    if n < MIN_ERRORS:
+        raise ValueError(
+            f"standard deviations and intervals need at least {MIN_ERRORS} samples with a value, got {n}: with fewer, "
+            "nothing is known about the error"
+        )
+
+
+def plus_interval(predictions: Array, errors: Array, coverage: float) -> Array:
+    """Return quantiles of ``predictions - errors`` and ``predictions + errors`` over samples, of shape (n, k, 2).
+
+    These are the intervals of the jackknife+ and of CV+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics 49,
+    2021). If there are too few samples for the coverage, errors are stretched as those of a t distribution.
+
+    Parameters
+    ----------
+    predictions : array of shape (n, m, k)
+        Those of the fits without each of ``m`` samples, at ``n`` points.
+    errors : array of shape (m, k)
+        Absolute errors of these fits at the samples that they did not see.
+    coverage : float
+    """
+    m = len(errors)
+    require_errors(m)
+    rank, stretch = _rank(m, coverage)
+    errors = stretch * errors
+    low = np.partition(predictions - errors, m - rank, axis=1)[:, m - rank]
+    high = np.partition(predictions + errors, rank - 1, axis=1)[:, rank - 1]
+    return np.stack([low, high], axis=-1)
+
+
+def calibration(ratios: Array) -> Array:
+    """Return the factors by which standard deviations must grow to hold the errors.
+
+    Parameters
+    ----------
+    ratios : array of shape (m, ...)
+        Absolute errors in units of the standard deviations; NaN if unknown.
+
+    Returns
+    -------
+    array of shape (...)
+        The 0.9 quantile of the ratios over that of a normal distribution; NaN if fewer than three are known.
+    """
+    ratios = np.sort(ratios, axis=0)  # unknown ones come last
+    known = np.count_nonzero(~np.isnan(ratios), axis=0)
+    result = np.full(ratios.shape[1:], np.nan)
+    for m in np.unique(known[known >= MIN_ERRORS]):
+        rank, stretch = _rank(int(m), LEVEL)
+        result = np.where(known == m, stretch * ratios[rank - 1], result)
+    return np.asarray(result / norm.ppf((1 + LEVEL) / 2))
+
+
+def _rank(m: int, coverage: float) -> tuple[int, float]:
+    """Return the rank of the quantile of ``m`` errors that a further one is below with probability ``coverage``.
+
+    The largest of ``m`` errors is exceeded with probability ``1 / (m + 1)``. If that is too often, it must be stretched
+    by the second number that is returned.
+    """
+    rank = int(np.ceil(coverage * (m + 1) - 1e-9))  # 0.9 * 10 is a little more than 9
+    if rank <= m:
+        return rank, 1.0
+    wanted, reached = ((1 + share) / 2 for share in (coverage, m / (m + 1)))
+    return m, float(t.ppf(wanted, m) / t.ppf(reached, m))
