@@ -78,7 +78,7 @@ class TestCovariance:
             z, g, _ = functionals(features, x)
             assert_allclose(value, posterior.noise * np.sqrt(1 + z @ covariance @ z), rtol=1e-6)
             spread = np.sqrt(np.einsum("im,mn,in->i", g, covariance, g))
-            assert_allclose(slope, posterior.noise[:, None] * spread, rtol=1e-5)
+            assert_allclose(slope, posterior.gradient_factors * posterior.noise[:, None] * spread, rtol=1e-5)
 
     @precisions
     @sizes
@@ -157,8 +157,7 @@ class TestWeights:
         posterior = fitted(make_features(6, D), replace(jet, y=y, sample_weight=weights), Loss(0.2))
         assert np.all(np.isfinite(posterior.value_std(FRESH)))
         assert np.all(np.isfinite(posterior.interval(FRESH, 12 / 13)))
-        with pytest.raises(ValueError, match="with 12 samples that can be left out"):
-            posterior.interval(FRESH, 12.5 / 13)
+        assert len(posterior._left_out[0]) == 12
 
 
 def by_refits(features, jet, loss, coverage):
@@ -235,13 +234,53 @@ class TestIntervals:
         features, jet = make_features(3, D), make_jet(9)
         assert_allclose(fitted(features, jet).interval(FRESH, 0.9), by_refits(
             features, jet, Loss(), 0.9), rtol=1e-6)  # fmt: skip
-        with pytest.raises(ValueError, match=r"at most 0.9 with 9 samples that can be left out, got 0.91"):
-            fitted(features, jet).interval(FRESH, 0.91)
+
+    def test_more_than_the_largest_coverage_is_stretched(self):
+        """Errors are taken to have the tails of a t distribution."""
+        features, jet = make_features(3, D), make_jet(9)
+        narrow, wide = (fitted(features, jet).interval(FRESH, coverage) for coverage in (0.9, 0.99))
+        assert np.all(wide[..., 0] < narrow[..., 0])
+        assert np.all(wide[..., 1] > narrow[..., 1])
+        assert np.all(wide[..., 1] - wide[..., 0] <= 3.25 / 1.833 * (narrow[..., 1] - narrow[..., 0]))  # tables of t_9
 
     @pytest.mark.parametrize("coverage", [0.0, 1.0, -0.5, 2.0, np.nan])
     def test_errors(self, coverage):
         with pytest.raises(ValueError, match=f"`coverage` must be a number between 0 and 1, got {coverage}"):
             fitted(make_features(3, D), make_jet()).interval(FRESH, coverage)
+
+
+class TestGradients:
+    @precisions
+    @sizes
+    @losses
+    def test_factors_are_those_of_refits_without_each_sample(self, precise, n_neurons, loss):
+        """The 0.9 quantile of |error| / deviation of 14 dense refits, which is the 14th, over that of the normal."""
+        features, jet = make_features(n_neurons, D, 1), make_jet()
+        posterior = fitted(features, jet, loss, precise=precise)
+        samples, total, ratios = [sample(features, jet, k, loss) for k in range(len(jet))], total_weight(jet), []
+        for k in range(len(jet)):
+            rest, rows = samples[:k] + samples[k + 1 :], functionals(features, jet.X[k])[1]
+            error = jet.gradients[k] - (rows @ ridge(rest, n_neurons, ALPHA, total)).T
+            covariance = np.linalg.inv(normal_matrix(rest, n_neurons, ALPHA, total)) * total / len(jet)
+            deviations = np.sqrt(np.einsum("im,mn,in->i", rows, covariance, rows))
+            ratios.append(np.abs(error) / deviations / posterior.noise[:, None])
+        assert posterior.knows_gradients
+        assert_allclose(posterior.gradient_factors, np.max(ratios, axis=0) / 1.6448536, rtol=1e-5)
+
+    def test_without_gradients_there_are_none(self):
+        jet = make_jet()
+        posterior = fitted(make_features(6, D, 1), jet.only(()))
+        assert not posterior.knows_gradients
+        assert np.all(np.isnan(posterior.gradient_factors))
+        assert np.all(np.isfinite(posterior.gradient_std(FRESH)))
+
+    def test_unknown_partial_derivatives_do_not_count(self):
+        jet = make_jet()
+        gradients = jet.gradients.copy()
+        gradients[3:, :, 0] = np.nan  # three are left
+        gradients[:, :, 1] = np.nan
+        posterior = fitted(make_features(6, D, 1), replace(jet, gradients=gradients))
+        assert np.all(np.isfinite(posterior.gradient_factors) == [True, False])
 
 
 class TestStorage:
