@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import t
 
-from nurf.solvers.ridge import calibration, plus_interval, require_errors
+from nurf.solvers._coverage import calibration, plus_interval, require_errors
 
 
 class TestIntervals:

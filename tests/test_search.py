@@ -157,7 +157,23 @@ class TestEstimate:
         errors = np.sqrt(squares / 60)
         near = np.flatnonzero(errors <= 1.05 * errors.min())
         assert fit.alpha == ALPHAS[near[0]]
-        assert_allclose(fit.error, errors[near[0]], rtol=1e-5)
+        (trial,) = fit.trials
+        assert_allclose(trial.error, errors[near[0]], rtol=1e-5)
+
+    def test_of_the_winner_is_that_of_refits_on_other_folds(self):
+        """The larger of both errors is taken: that on the folds of the race may be too small."""
+        jet = wave(60, noise=0.1)
+        contest = lane(jet, self.SPACE, [40], alphas=ALPHAS[2:3])
+        fit = fit_searched([contest])
+        squares = 0.0
+        for number, held in enumerate(contest.final_folds[1]):
+            train, rng = jet[~np.isin(jet.X[:, 0], held.X[:, 0])], contest.rng(0, number)
+            options = {"alphas": ALPHAS[2:3], "loss": Loss(0.01)}
+            again = fit_random(train, Local(jitter=0.4), Sigmoid(0.2), 40, rng, **options)
+            squares += np.sum((again.network.value(held.X) - held.y) ** 2)
+        assert len(contest.final_folds[1]) == 10
+        assert_allclose(fit.crossfit.output_errors, [np.sqrt(squares / 60)], rtol=1e-5)
+        assert fit.error == max(fit.trials[0].error, fit.crossfit.output_errors[0])
 
     def test_of_many_samples_is_leave_one_out(self):
         jet = wave(200, noise=0.1)

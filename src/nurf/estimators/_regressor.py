@@ -26,7 +26,8 @@ from nurf.estimators._data import split
 from nurf.estimators._report import Report, describe
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss, Rule, Validation
-from nurf.solvers.ridge import MIN_ERRORS, Posterior
+from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers.ridge import Posterior
 from nurf.training import (
     Diagonal,
     FromData,

@@ -11,7 +11,7 @@ from nurf._blocks import row_blocks
 from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
-from nurf.solvers.ridge import MIN_ERRORS, calibration, plus_interval, require_errors
+from nurf.solvers._coverage import MIN_ERRORS, calibration, plus_interval, require_errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,12 +19,10 @@ class CrossFit:
     """Fits without each of several folds, and their errors at the samples that they did not see.
 
     The neurons of each fit are sampled without the fold, so that the errors are those of the whole method. With the
-    fits ``f_{-j}`` without fold ``j`` and the errors ``e_k`` at the samples, intervals are those of CV+
-    (``plus_interval``), and standard deviations are
-
-        s(x)^2 = c^2 (mean_j (f_{-j}(x) - f(x))^2 + mean_k e_k^2),
-
-    with ``c`` such that 1.645 root mean squares of the errors hold nine of ten of them.
+    fits ``f_{-j}`` without fold ``j`` of ``J``, and the errors ``e_k`` at the samples, intervals are those of CV+
+    (``plus_interval``). The jackknife's variance of the fit is ``v(x) = (J - 1) mean_j (f_{-j}(x) - f(x))^2``, and the
+    standard deviation of a measurement ``c (s^2 + v(x))^(1/2)``. Here ``s^2 = mean_k (e_k^2 - v(x_k))``, but at least
+    half the mean of ``e_k^2``, and ``c`` is such that 1.645 of these standard deviations hold nine of ten ``e_k``.
 
     Parameters
     ----------
@@ -36,18 +34,21 @@ class CrossFit:
         The fold of each sample with a value.
     errors : array of shape (m, k)
         Errors of the values; those of a sample of mean weight.
+    variances : array of shape (m, k)
+        ``v`` at these samples.
     gradient_errors : array of shape (g, k, d)
         Errors of the gradients; NaN if unknown.
-    spread : array of shape (k,)
-        Root mean square of ``f_{-j}(x) - f(x)`` over all folds and samples.
+    gradient_variances : array of shape (g, k, d)
+        The same variance of the gradients.
     """
 
     network: ShallowNetwork
     folds: tuple[ShallowNetwork, ...]
     fold_of: Index
     errors: Array
+    variances: Array
     gradient_errors: Array
-    spread: Array
+    gradient_variances: Array
 
     @classmethod
     def of(cls, network: ShallowNetwork, folds: Sequence[ShallowNetwork], held_out: Sequence[Jet]) -> CrossFit:
@@ -57,14 +58,15 @@ class CrossFit:
         roots = np.sqrt(np.concatenate([jet.weights(0) for jet in valued]))
         errors = [(jet.y - fold.value(jet.X)).reshape(len(jet), -1) for fold, jet in zip(folds, valued, strict=True)]
         slopes = [_gradient_errors(fold, jet) for fold, jet in zip(folds, held_out, strict=True)]
-        spread = _mean_square(network, folds, np.concatenate([jet.X for jet in valued]), ShallowNetwork.value)
+        points, elsewhere = (np.concatenate([jet.X for jet in jets]) for jets in (valued, held_out))
         return cls(
             network,
             tuple(folds),
             fold_of,
             np.concatenate(errors) * (roots / np.sqrt(np.mean(roots**2)))[:, None],
+            _variances(network, folds, points, ShallowNetwork.value),
             np.concatenate(slopes),
-            np.sqrt(spread.mean(axis=0)),
+            _variances(network, folds, elsewhere, ShallowNetwork.gradient),
         )
 
     @property
@@ -85,8 +87,8 @@ class CrossFit:
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
         require_errors(len(self.errors))
-        spreads = _mean_square(self.network, self.folds, X, ShallowNetwork.value)
-        return _calibrated(spreads, self.errors)
+        variances = _variances(self.network, self.folds, X, ShallowNetwork.value)
+        return _calibrated(variances, self.errors, self.variances)
 
     def gradient_std(self, X: Array) -> Array:
         """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d).
@@ -95,11 +97,12 @@ class CrossFit:
         the factor by which the errors of the values are larger than this difference.
         """
         require_errors(len(self.errors))
-        spreads = _mean_square(self.network, self.folds, X, ShallowNetwork.gradient)
-        size = self.output_errors
-        factor = np.divide(size, self.spread, out=np.ones_like(size), where=self.spread > 0)
+        variances = _variances(self.network, self.folds, X, ShallowNetwork.gradient)
+        size = np.sqrt(np.mean(self.variances, axis=0))
+        factor = np.divide(self.output_errors, size, out=np.ones_like(size), where=size > 0)
         known = self._known_gradients >= MIN_ERRORS
-        return np.where(known, _calibrated(spreads, self.gradient_errors), np.sqrt(spreads) * factor[:, None])
+        calibrated = _calibrated(variances, self.gradient_errors, self.gradient_variances)
+        return np.where(known, calibrated, np.sqrt(variances) * factor[:, None])
 
     def interval(self, X: Array, coverage: float) -> Array:
         """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2)."""
@@ -119,23 +122,26 @@ def _gradient_errors(fold: ShallowNetwork, jet: Jet) -> Array:
     return np.asarray((jet.gradients - fold.gradient(jet.X)).reshape(shape))
 
 
-def _mean_square(
+def _variances(
     network: ShallowNetwork,
     folds: Sequence[ShallowNetwork],
     X: Array,
     evaluate: Callable[[ShallowNetwork, Array], Array],
 ) -> Array:
-    """Return the mean square over the folds of their difference from the network, of shape (n, k) or (n, k, d)."""
+    """Return the jackknife's variances of the values (n, k), or of the gradients (n, k, d), at the points."""
     n_outputs = network.coefficients[:1].size
     center = evaluate(network, X)
-    total = sum((evaluate(fold, X) - center) ** 2 for fold in folds) / len(folds)
+    total = sum((evaluate(fold, X) - center) ** 2 for fold in folds) * (len(folds) - 1) / len(folds)
     return np.asarray(total).reshape(len(X), n_outputs, *center.shape[network.coefficients.ndim :])
 
 
-def _calibrated(spreads: Array, errors: Array) -> Array:
-    """Return ``c (spreads + mean_k e_k^2)^(1/2)``."""
+def _calibrated(variances: Array, errors: Array, at_samples: Array) -> Array:
+    """Return ``c (s^2 + v)^(1/2)``, from the errors at the samples and the variances there."""
     known = ~np.isnan(errors)
-    mean_square = np.sum(errors**2, axis=0, where=known) / np.maximum(np.count_nonzero(known, axis=0), 1)
-    size = np.sqrt(mean_square)
+    count = np.maximum(np.count_nonzero(known, axis=0), 1)
+    mean_square = np.sum(errors**2, axis=0, where=known) / count
+    noise = np.maximum(mean_square - np.sum(at_samples, axis=0, where=known) / count, mean_square / 2)
+    size = np.sqrt(noise + at_samples)
     ratios = np.divide(np.abs(errors), size, out=np.ones_like(errors), where=size > 0)
-    return np.asarray(calibration(ratios) * np.sqrt(spreads + mean_square))
+    ratios[~known] = np.nan
+    return np.asarray(calibration(ratios) * np.sqrt(noise + variances))
