@@ -11,7 +11,7 @@ from nurf._blocks import row_blocks
 from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
-from nurf.solvers._coverage import MIN_ERRORS, calibration, plus_interval, require_errors
+from nurf.solvers._coverage import MIN_ERRORS, calibration, plus_interval, require_errors, standard_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,9 +20,13 @@ class CrossFit:
 
     The neurons of each fit are sampled without the fold, so that the errors are those of the whole method. With the
     fits ``f_{-j}`` without fold ``j`` of ``J``, and the errors ``e_k`` at the samples, intervals are those of CV+
-    (``plus_interval``). The jackknife's variance of the fit is ``v(x) = (J - 1) mean_j (f_{-j}(x) - f(x))^2``, and the
-    standard deviation of a measurement ``c (s^2 + v(x))^(1/2)``. Here ``s^2 = mean_k (e_k^2 - v(x_k))``, but at least
-    half the mean of ``e_k^2``, and ``c`` is such that 1.645 of these standard deviations hold nine of ten ``e_k``.
+    (``plus_interval``). With the jackknife's variance of the fit, ``v(x) = (J - 1) mean_j (f_{-j}(x) - f(x))^2``, the
+    standard deviation of a measurement is
+
+        (c^2 + max(0, v(x) - max_k v(x_k)))^(1/2),
+
+    with ``c`` such that 1.645 standard deviations hold nine of ten ``e_k``: it is that of the samples, and larger where
+    the fit is less certain than at any of them.
 
     Parameters
     ----------
@@ -58,7 +62,7 @@ class CrossFit:
         roots = np.sqrt(np.concatenate([jet.weights(0) for jet in valued]))
         errors = [(jet.y - fold.value(jet.X)).reshape(len(jet), -1) for fold, jet in zip(folds, valued, strict=True)]
         slopes = [_gradient_errors(fold, jet) for fold, jet in zip(folds, held_out, strict=True)]
-        points, elsewhere = (np.concatenate([jet.X for jet in jets]) for jets in (valued, held_out))
+        points = np.concatenate([jet.X for jet in valued])
         return cls(
             network,
             tuple(folds),
@@ -66,7 +70,7 @@ class CrossFit:
             np.concatenate(errors) * (roots / np.sqrt(np.mean(roots**2)))[:, None],
             _variances(network, folds, points, ShallowNetwork.value),
             np.concatenate(slopes),
-            _variances(network, folds, elsewhere, ShallowNetwork.gradient),
+            _gradient_variances(network, folds, held_out),
         )
 
     @property
@@ -76,8 +80,23 @@ class CrossFit:
 
     @property
     def output_errors(self) -> Array:
-        """The root mean square error of each output, of shape (k,)."""
-        return np.asarray(np.sqrt(np.mean(self.errors**2, axis=0)))
+        """The root mean square error of each output, and one standard error, of shape (k,).
+
+        The fit was chosen by the errors at the same samples, if on other folds, and was lucky with them.
+        """
+        luck = 1 + standard_error(len(self.errors))
+        return np.asarray(luck * np.sqrt(np.mean(self.errors**2, axis=0)))
+
+    def optimism(self, estimates: Sequence[Array]) -> tuple[Array, Array]:
+        """Return the factors by which estimates of the errors of the fits are too small, each of shape (k,).
+
+        ``estimates`` are those that the fits make themselves, without the fold. The first factor is that of the root
+        mean squares over all folds, the second the median over the folds. Neither is less than 1.
+        """
+        true = np.array([np.mean(self.errors[self.fold_of == j] ** 2, axis=0) for j in range(len(self.folds))])
+        estimated = np.maximum(np.square(estimates), np.finfo(float).tiny)
+        pooled, typical = true.sum(axis=0) / estimated.sum(axis=0), np.median(true / estimated, axis=0)
+        return np.sqrt(np.maximum(pooled, 1.0)), np.sqrt(np.maximum(typical, 1.0))
 
     @property
     def _known_gradients(self) -> Index:
@@ -117,9 +136,17 @@ class CrossFit:
 def _gradient_errors(fold: ShallowNetwork, jet: Jet) -> Array:
     """Return the errors of the gradients of a fit, of shape (n, k, d), NaN if a gradient is not known."""
     shape = (len(jet), jet.y[:1].size, jet.n_features)
-    if jet.gradients is None or jet.frames is not None:
+    if jet.gradients is None or jet.frames is not None or not fold.activation.n_derivatives:
         return np.full(shape, np.nan)
     return np.asarray((jet.gradients - fold.gradient(jet.X)).reshape(shape))
+
+
+def _gradient_variances(network: ShallowNetwork, folds: Sequence[ShallowNetwork], held_out: Sequence[Jet]) -> Array:
+    """Return the jackknife's variances of the gradients at the samples, of shape (n, k, d), NaN if there are none."""
+    X = np.concatenate([jet.X for jet in held_out])
+    if held_out[0].gradients is None or not network.activation.n_derivatives:
+        return np.full((len(X), network.coefficients[:1].size, X.shape[1]), np.nan)
+    return _variances(network, folds, X, ShallowNetwork.gradient)
 
 
 def _variances(
@@ -136,12 +163,5 @@ def _variances(
 
 
 def _calibrated(variances: Array, errors: Array, at_samples: Array) -> Array:
-    """Return ``c (s^2 + v)^(1/2)``, from the errors at the samples and the variances there."""
-    known = ~np.isnan(errors)
-    count = np.maximum(np.count_nonzero(known, axis=0), 1)
-    mean_square = np.sum(errors**2, axis=0, where=known) / count
-    noise = np.maximum(mean_square - np.sum(at_samples, axis=0, where=known) / count, mean_square / 2)
-    size = np.sqrt(noise + at_samples)
-    ratios = np.divide(np.abs(errors), size, out=np.ones_like(errors), where=size > 0)
-    ratios[~known] = np.nan
-    return np.asarray(calibration(ratios) * np.sqrt(noise + variances))
+    """Return standard deviations from variances of the fit, the errors at the samples, and the variances there."""
+    return np.asarray(np.sqrt(calibration(np.abs(errors)) ** 2 + np.maximum(variances - at_samples.max(axis=0), 0.0)))

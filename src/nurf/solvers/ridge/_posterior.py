@@ -54,6 +54,8 @@ class Posterior:
         Mean weight of the samples that were fitted: that of a new measurement.
     precise : bool
         Whether alpha is so small that it takes ``PreciseRidge``.
+    optimism : array of shape (k,)
+        Factors of all errors: leaving samples out does not show that the neurons were chosen with them.
     """
 
     network: ShallowNetwork
@@ -63,10 +65,21 @@ class Posterior:
     loss: Loss
     unit: float
     precise: bool
+    optimism: Array
 
     @classmethod
-    def of(cls, network: ShallowNetwork, jet: Jet, alpha: float, loss: Loss, *, precise: bool = False) -> Posterior:
+    def of(
+        cls,
+        network: ShallowNetwork,
+        jet: Jet,
+        alpha: float,
+        loss: Loss,
+        *,
+        precise: bool = False,
+        optimism: Array | None = None,
+    ) -> Posterior:
         """Return the posterior of a network that was fitted to ``jet``."""
+        optimism = np.ones(jet.y[:1].size) if optimism is None else optimism
         jet = jet.only((*loss.kinds, "gradients"))
         weights = np.where(jet.has_value, jet.weights(0), 0.0)
         unit = float(np.mean(weights[weights > 0]))
@@ -78,7 +91,7 @@ class Posterior:
         samples = replace(
             samples, sample_weight=multiple * samples.weights(0), derivative_weight=multiple * samples.weights(1)
         )
-        return cls(network, samples, multiple, alpha, loss, unit, precise)
+        return cls(network, samples, multiple, alpha, loss, unit, precise, optimism)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -156,17 +169,17 @@ class Posterior:
             removed = np.sum(crossed * self._without(hats, crossed), axis=1) / self.multiple
             variances = self.unit * (np.sum(slopes**2, axis=2) + np.maximum(removed, 0.0))
             ratios[rows] = np.abs(errors) / np.sqrt(np.maximum(variances[:, None], EPS**2))
-        return calibration(ratios / np.where(self.noise > 0, self.noise, 1.0)[:, None])
+        return calibration(ratios / np.where(self.noise > 0, self.noise / self.optimism, 1.0)[:, None])
 
     @cached_property
     def noise(self) -> Array:
         """The standard deviation ``s`` of the noise, of shape (k,).
 
         The error at a sample that is left out has variance ``s^2 / (1 - h_k)`` with the leverage ``h_k``, so that
-        ``s^2`` is the mean product of the residuals before and after.
+        ``s^2`` is the mean product of the residuals before and after, times the square of ``optimism``.
         """
         weights, before, after, *_ = self._left_out
-        return np.asarray(np.sqrt(weights @ np.maximum(before * after, 0.0) / weights.sum()))
+        return np.asarray(np.sqrt(weights @ np.maximum(before * after, 0.0) / weights.sum()) * self.optimism)
 
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
@@ -207,5 +220,5 @@ class Posterior:
             moved = self.network.features.design(X[rows]) @ changes.reshape(len(changes), -1)
             moved = moved.reshape(-1, m, 1, changes.shape[2])
             moved = (moved if outs is None else moved @ outs)[:, :, 0]
-            result[rows] = plus_interval(values[rows] - moved, np.abs(errors), coverage)
+            result[rows] = plus_interval(values[rows] - moved, np.abs(errors) * self.optimism, coverage)
         return result
