@@ -441,6 +441,13 @@ class TestModelSelection:
         assert_array_equal(loaded.predict_gradient(jet.X), estimator.predict_gradient(jet.X))
         assert_array_equal(loaded.hyperplanes_.normals, estimator.hyperplanes_.normals)
 
+    @pytest.mark.parametrize("n", [60, 300])
+    def test_a_pickle_is_at_most_ten_times_the_network(self, n):
+        jet = draw(n=n)
+        estimator = model(1000, density="uniform").fit(jet.X, jet.y)
+        estimator.predict_interval(jet.X[:5])
+        assert len(pickle.dumps(estimator)) <= 10 * len(pickle.dumps(estimator.network_))
+
 
 class TestRandomState:
     @pytest.mark.parametrize("density", DENSITIES)
