@@ -84,7 +84,7 @@ def _section(figure: PaperFigure, results: Results, scope: Scope, out: Path) -> 
         caption=figure.caption,
         says=figure.says,
         picture=drawing.write(figure.draw(evidence), out / "figures" / figure.name),
-        findings=tuple(claim.beside(evidence, Evidence(reference())) for claim in CLAIMS[figure.name]),
+        findings=tuple(claim.beside(evidence, Evidence(reference(), paired=False)) for claim in CLAIMS[figure.name]),
         comparisons=compare(evidence.table, figure.keys),
         seconds=sum(results[unit].seconds for unit in dict.fromkeys(figure.units(scope))),
         note=figure.note(scope),
