@@ -13,9 +13,10 @@ from reproduction.authors import reference
 from reproduction.claims import CLAIMS
 from reproduction.comparison import compare
 from reproduction.evidence import Evidence
-from reproduction.figures import FIGURES, PaperFigure, Results
+from reproduction.figures import FIGURES
 from reproduction.files import write_text
 from reproduction.findings import Section
+from reproduction.kinds import PaperFigure, Results
 from reproduction.plan import Scope
 from reproduction.runner import Say, run_units
 from reproduction.store import Store

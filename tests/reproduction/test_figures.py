@@ -89,8 +89,8 @@ def test_spreads_have_panels_and_the_limit_of_training_a_line():
     errors, spread = drawing.convergence(Table(tuple(found)), {key: 200}).axes
     assert [line.get_xdata()[0] for line in errors.lines].count(200) == 1
     drawn = {line.get_color(): line.get_ydata() for line in spread.lines}
-    np.testing.assert_allclose(drawn[plots.style_of("local").color], [np.log(1.25) / np.sqrt(2), 0.0])
-    np.testing.assert_allclose(drawn[plots.style_of("sparse").color], [0.0, np.log(1.5) / np.sqrt(2)])
+    np.testing.assert_allclose(drawn[plots.style_of("local").color], [np.log(1.25) / np.sqrt(2), 0.0], atol=1e-12)
+    np.testing.assert_allclose(drawn[plots.style_of("sparse").color], [0.0, np.log(1.5) / np.sqrt(2)], atol=1e-12)
     (alone,) = drawing.convergence(Table(tuple(found[:2])), {key: 200}).axes
     assert 200 not in [line.get_xdata()[0] for line in alone.lines]
 
