@@ -79,9 +79,11 @@ class Evidence:
         return float(np.exp(np.mean(logs)))
 
     def seconds(self, key: str, method: str, neurons: float = np.inf) -> float:
-        """Return the time of the stages up to a number of neurons, the geometric mean over the trials."""
-        stages = int(np.searchsorted(self.curve(key, method)[0], neurons)) + 1
-        totals = [sum(row.seconds for row in rows[:stages]) for rows in self.table.trials(key, method)]
+        """Return the time until a network has a number of neurons, the geometric mean over the trials."""
+        trials = self.table.trials(key, method)
+        if not trials:
+            raise MissingError(f"no times of {method!r} for {key!r}")
+        totals = [sum(row.seconds for row in rows[: 1 + sum(r.neurons < neurons for r in rows)]) for rows in trials]
         return float(np.exp(np.mean(np.log(totals))))
 
     def slope(self, key: str, method: str, low: float) -> float:

@@ -191,6 +191,16 @@ def test_evidence_interpolates_in_logarithms():
         e.ratio("corner", "local", "uniform", 2000)
 
 
+def test_times_are_those_of_all_stages_up_to_a_size():
+    trials = rows("corner", "sparse", [1.0, 1.0, 0.4, 0.2], [0, 0, 2, 5], seconds=2.0)
+    trials += rows("corner", "sparse", [1.0, 1.0, 0.4, 0.1], [0, 0, 3, 5], seconds=8.0, trial=1)
+    e = Evidence(Table(tuple(trials)))
+    assert e.seconds("corner", "sparse") == pytest.approx(np.sqrt(8.0 * 32.0))
+    assert e.seconds("corner", "sparse", 3.0) == pytest.approx(np.sqrt(8.0 * 24.0))
+    with pytest.raises(MissingError, match="no times of 'local'"):
+        e.seconds("corner", "local")
+
+
 def test_a_trained_curve_averages_sizes_and_leaves_out_empty_networks():
     trials = rows("corner", "sparse", [1.0, 0.4], [0, 2]) + rows("corner", "sparse", [1.0, 0.1], [1, 8], trial=1)
     neurons, errors = Table(tuple(trials)).curve("corner", "sparse")
