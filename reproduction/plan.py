@@ -18,7 +18,7 @@ PORTRAYED = ("uniform", "local")
 PICTURED = ("representation", "local")
 N_DRAWS = 10_000
 TOO_NARROW = 10  # the width is divided by it
-TOO_SMALL = (1e-8, 1e-9)  # alphas of which the smallest of the authors' is 10,000 times the first
+TOO_SMALL = (1e-8, 1e-9)  # alphas; the first is a ten-thousandth of the authors' smallest
 
 # The path of sparse training: the first alpha and the number of steps, each of which divides alpha by 4, are the
 # authors', except that the robot arm has one step fewer: its networks have as many neurons as they may by then. The
