@@ -2,12 +2,12 @@
 
     OMP_NUM_THREADS=1 python benchmarks/sparse.py [--cases checkmark_2d ...] [--trials 3] [--derivatives]
 
-The data, the widths, the penalty and the path are theirs: alpha_0 4^-n, gamma 10 (1d) or 5. Their loss is divided by
-d K, ours by K, so that their alpha is d times as large in our convention. What differs: our constant is not
-penalised and no neuron; their weights are normalised by sqrt(|a|^2 + kappa b^2); their 2d script has theta = 1/2. The
-last columns are the best error of a path of ours (two more factors of 4, in steps of 2) with at most as many neurons as
-theirs has at the step, and the seconds of all of that path. Of checkmark_3d there are no figures of theirs. Seconds are
-of one core, cumulated over the path; theirs were measured on a shared machine (+-30%).
+The data, the widths, the penalty and the path are theirs, as in the reproduction of the paper. Their loss is divided by
+d K, ours by K, so that their alpha is d times as large in our convention. What differs: our constant is not penalised
+and no neuron; their weights are normalised by sqrt(|a|^2 + kappa b^2). The last columns are the best error of a path of
+ours (two more factors of 4, in steps of 2) with at most as many neurons as theirs has at the step, and the seconds of
+all of that path. Of checkmark_3d there are no figures of theirs. Seconds are of one core, cumulated over the path;
+theirs were measured on a shared machine (+-30%).
 
 With --derivatives: what gradients and Hessians in the loss change, on few samples without noise.
 """
@@ -23,15 +23,9 @@ from nurf.solvers import LogPenalty, Loss
 from nurf.training import fit_sparse
 from reproduction.authors import reference as authors_errors
 from reproduction.cases import CASES
+from reproduction.plan import Scope, trained
 
-PATHS = {  # case: alpha_0 and gamma
-    "gaussian_bump": (0.1, 10.0),
-    "planar_wave": (0.04, 5.0),
-    "checkmark_2d": (0.04, 5.0),
-    "corner": (0.04, 5.0),
-    "separable": (0.04, 5.0),
-    "checkmark_3d": (0.01, 5.0),
-}
+NAMES = ("gaussian_bump", "planar_wave", "checkmark_2d", "corner", "separable", "checkmark_3d")
 
 
 def theirs(case):
@@ -49,17 +43,15 @@ def relative_error(network, jets):
 
 def run(case, seed, reference):
     """Return our neurons, errors and seconds along their path, and our errors with their numbers of neurons."""
-    problem, width = CASES[case].function, CASES[case].width
-    alpha, gamma = PATHS[case]
+    width, path = CASES[case].width, trained(case, Scope()).experiment
     jets = CASES[case].data(np.random.default_rng(seed))
-    alphas = problem.dimension * alpha * 4.0 ** -np.arange(len(reference))
-    options = {"penalty": LogPenalty(gamma)}
+    options = {"penalty": LogPenalty(path.gamma, path.theta)}
     start = time.process_time()
-    fit = fit_sparse(jets[0], Sigmoid(width), np.random.default_rng(seed), alphas=alphas, **options)
+    fit = fit_sparse(jets[0], Sigmoid(width), np.random.default_rng(seed), alphas=path.alphas, **options)
     total = time.process_time() - start
     steps = [(step.n_neurons, relative_error(step.network, jets), step.seconds) for step in fit.history]
     statuses = {step.status for step in fit.history}
-    finer = problem.dimension * alpha * 2.0 ** -np.arange(2 * len(reference) + 3)
+    finer = path.alphas[0] * 2.0 ** -np.arange(2 * len(reference) + 3)
     budgets = []
     for neurons, _, _ in reference:
         if neurons == 0:
@@ -102,7 +94,7 @@ def measured(problem, n, seed, loss):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--cases", nargs="+", default=list(PATHS), choices=list(PATHS))
+    parser.add_argument("--cases", nargs="+", default=NAMES, choices=NAMES)
     parser.add_argument("--trials", type=int, default=3)
     parser.add_argument("--derivatives", action="store_true", help="derivatives in the loss instead")
     arguments = parser.parse_args()

@@ -27,7 +27,7 @@ from reproduction.results import Neurons, Table
 
 METADATA = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # no dates: equal numbers give equal files
 DPI = 100
-COLORS = 64  # of PNG files: enough for lines and shades, at a third of the size
+COLORS = 40  # of PNG files: enough for lines and shades, at a quarter of the size
 TITLES = {
     "gaussian_bump": "Gaussian bump, $s = 1$",
     "gaussian_bump_s2": "Gaussian bump, $s = 2$",
@@ -42,6 +42,7 @@ TITLES = {
     "robot_arm_6d": "robot arm, $d = 6$",
     "borehole_8d": "borehole (the true function), $d = 8$",
 }
+CAP: dict[str, Any] = {"color": "0.3", "linewidth": 0.8, "linestyle": (0, (6, 3))}
 
 
 def write(figure: Figure, stem: Path) -> Path:
@@ -61,40 +62,88 @@ def _write_png(figure: Figure, path: Path) -> None:
     Image.open(pixels).convert("RGB").quantize(COLORS, kmeans=2).save(path, optimize=True)
 
 
-def convergence(table: Table, keys: Sequence[str]) -> Figure:
-    """Draw the errors of all methods against numbers of neurons, a panel for each case; the authors' are thin lines."""
-    figure = Figure(figsize=(5.2 * len(keys), 4.8), layout="constrained")
-    methods: set[str] = set()
-    theirs = reference()
-    for ax, key in zip(figure.subplots(1, len(keys), squeeze=False)[0], keys, strict=True):
-        for method in plots.STYLES:
-            if theirs.trials(key, method):
-                neurons, errors = theirs.curve(key, method)
-                mean = np.exp(np.log(errors).mean(axis=0))
-                ax.plot(neurons, mean, color=plots.style_of(method).color, linewidth=0.8, zorder=1.5)
-            if table.trials(key, method):
-                plots.convergence(*table.curve(key, method), style=method, ax=ax)
-                methods.add(method)
-        ax.set_title(TITLES[key])
-    _legend(figure, [method for method in plots.STYLES if method in methods])
+def convergence(table: Table, caps: Mapping[str, int]) -> Figure:
+    """Draw the errors of all methods against numbers of neurons, a panel for each case; the authors' are thin lines.
+
+    The spread over the trials, the standard deviation of log error, has a panel of its own below. A vertical line is at
+    the largest number of neurons that a trained network may have, given by ``caps`` for each case, if one has so many.
+    """
+    figure = Figure(figsize=(5.2 * len(caps), 5.2), layout="constrained")
+    repeated = any(len(table.trials(key, method)) > 1 for key in caps for method in table.methods(key))
+    axes = figure.subplots(1 + repeated, len(caps), squeeze=False, sharex="col", height_ratios=(4, 1)[: 1 + repeated])
+    capped = False
+    for column, (key, cap) in zip(axes.T, caps.items(), strict=True):
+        _errors(column[0], table, key)
+        column[0].set_title(TITLES[key])
+        if repeated:
+            _spreads(column[1], table, key)
+            column[0].set_xlabel("")
+        if any(row.neurons == cap for rows in table.trials(key, "sparse") for row in rows):
+            column[0].axvline(cap, zorder=1, **CAP)
+            capped = True
+    _legend(figure, [method for method in plots.STYLES if any(table.trials(key, method) for key in caps)], capped)
     return figure
 
 
-def _legend(figure: Figure, methods: Sequence[str]) -> None:
+def _errors(ax: Axes, table: Table, key: str) -> None:
+    theirs = reference()
+    for method in plots.STYLES:
+        if theirs.trials(key, method):
+            neurons, errors = theirs.curve(key, method)
+            ax.plot(neurons, geometric_mean(errors), color=plots.style_of(method).color, linewidth=0.8, zorder=1.5)
+        if table.trials(key, method):
+            neurons, errors = table.curve(key, method)
+            plots.convergence(neurons, geometric_mean(errors), style=method, ax=ax)
+
+
+def _spreads(ax: Axes, table: Table, key: str) -> None:
+    for method in plots.STYLES:
+        if len(table.trials(key, method)) > 1:
+            neurons, errors = table.curve(key, method)
+            spread = np.log(errors).std(axis=0, ddof=1)
+            ax.plot(neurons, spread, linewidth=1.0, markersize=3, **plots.style_of(method).line())
+    ax.set(xlabel="number of neurons $N$", ylabel="spread", ylim=(0, None))
+    ax.grid(True, color="0.9", linewidth=0.8)
+
+
+def geometric_mean(errors: Array) -> Array:
+    """Return ``exp(mean log error)`` over the trials (trials, m), of shape (m,)."""
+    return np.asarray(np.exp(np.log(errors).mean(axis=0)))
+
+
+def _legend(figure: Figure, methods: Sequence[str], capped: bool) -> None:
     """Put the legend below the panels."""
     handles = [
         Line2D([], [], label=plots.style_of(method).label, linewidth=1.6, **plots.style_of(method).line())
         for method in methods
     ]
     handles.append(Line2D([], [], color="0.3", linewidth=0.8, label="thin: the authors' code"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=3.5, frameon=False)
+    if capped:
+        handles.append(Line2D([], [], label="limit of training", **CAP))
+    columns = (len(handles) + 1) // 2
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=3.5, frameon=False)
+
+
+def penalties(table: Table, keys: Sequence[str]) -> Figure:
+    """Draw the errors of trained networks along the path over alpha, with the concave and the convex penalty."""
+    figure = Figure(figsize=(10.4, 5.8), layout="constrained")
+    axes = figure.subplots(2, 3)
+    for ax, key in zip(axes.flat, keys, strict=True):
+        for method, label, style in (("sparse", "concave penalty", "sparse"), ("convex", "convex penalty", None)):
+            neurons, errors = table.curve(key, method)
+            plots.convergence(neurons, geometric_mean(errors), style=style, label=label, ax=ax)
+        ax.set_title(TITLES[key], fontsize="medium")
+        ax.set_xlabel(ax.get_xlabel() if ax in axes[-1] else "")
+        ax.set_ylabel(ax.get_ylabel() if ax in axes[:, 0] else "")
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2, handlelength=3.5, frameon=False)
+    return figure
 
 
 def densities(panels: Mapping[str, Mapping[str, Neurons]]) -> Figure:
     """Draw densities of hyperplanes over angles and offsets: a row for each case, a column for each method.
 
     The hyperplanes of a trained network are weighted by ``|c_n|``. A neuron ``(a, b)`` and its mirror image
-    ``(-a, -b)`` have the same hyperplane, and both are drawn.
+    ``(-a, -b)`` have the same hyperplane, and both are drawn. Each panel has a scale of its own: the peaks differ.
     """
     figure = Figure(figsize=(11.5, 3.2 * len(panels)), layout="constrained")
     columns = len(next(iter(panels.values())))
@@ -103,6 +152,7 @@ def densities(panels: Mapping[str, Mapping[str, Neurons]]) -> Figure:
             planes, weights = mirrored(neurons)
             plots.angle_offset_density(planes, weights=weights, bandwidth=0.1, ax=ax)
             ax.set_title(f"{TITLES[key]}: {plots.style_of(method).label}", fontsize="medium")
+            figure.colorbar(ax.images[-1], ax=ax, pad=0.02).ax.locator_params(nbins=5)
             ax.label_outer()
     return figure
 

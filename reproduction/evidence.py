@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,10 +27,26 @@ class Evidence:
         Errors of cases and methods along the stages.
     networks : mapping from (case, method) to Neurons
         The networks and samples that are drawn.
+    paired : bool
+        Whether all methods have the same trials and share the data of each, so that differences have intervals.
     """
 
     table: Table
     networks: Mapping[tuple[str, str], Neurons] = field(default_factory=dict)
+    paired: bool = True
+
+    @property
+    def trials(self) -> list[int]:
+        """The trials that any method has."""
+        return sorted({row.trial for row in self.table.rows})
+
+    def of(self, *keys: str) -> Evidence:
+        """Return the evidence with the errors of some cases only."""
+        return replace(self, table=Table(tuple(row for row in self.table.rows if row.key in keys)))
+
+    def without(self, trial: int) -> Evidence:
+        """Return the evidence without the errors of a trial."""
+        return replace(self, table=Table(tuple(row for row in self.table.rows if row.trial != trial)))
 
     def curve(self, key: str, method: str) -> tuple[Array, Array]:
         """Return numbers of neurons (m,) and ``exp(mean log error)`` (m,)."""
@@ -43,9 +59,12 @@ class Evidence:
         return neurons, np.exp(np.log(errors).mean(axis=0))
 
     def error(self, key: str, method: str, neurons: float) -> float:
-        """Return the error for a number of neurons, interpolated linearly in logarithms between the stages."""
+        """Return the error for a number of neurons, interpolated linearly in logarithms between the stages.
+
+        One neuron more than the largest network is allowed: the authors count the constant of some methods.
+        """
         counts, errors = self.curve(key, method)
-        if not counts[0] * 0.999 <= neurons <= counts[-1] * 1.001:
+        if not counts[0] * 0.999 <= neurons <= counts[-1] + 1:
             raise MissingError(f"{method} on {key} has {counts[0]:.0f} to {counts[-1]:.0f} neurons, not {neurons:.0f}")
         return float(np.exp(np.interp(np.log(neurons), np.log(counts), np.log(errors))))
 
@@ -53,11 +72,19 @@ class Evidence:
         """Return the geometric mean of the ratio of two methods' errors, over stages of the first in [low, high]."""
         counts, errors = self.curve(key, method)
         others, _ = self.curve(key, other)
-        used = (counts >= max(low, others[0]) * 0.999) & (counts <= min(high, others[-1]) * 1.001)
+        used = (counts >= max(low, others[0]) * 0.999) & (counts <= min(high * 1.001, others[-1] + 1))
         if not used.any():
             raise MissingError(f"{method} and {other} on {key} share no stage between {low:g} and {high:g} neurons")
         logs = [np.log(e / self.error(key, other, n)) for n, e in zip(counts[used], errors[used], strict=True)]
         return float(np.exp(np.mean(logs)))
+
+    def seconds(self, key: str, method: str, neurons: float = np.inf) -> float:
+        """Return the time until a network has a number of neurons, the geometric mean over the trials."""
+        trials = self.table.trials(key, method)
+        if not trials:
+            raise MissingError(f"no times of {method!r} for {key!r}")
+        totals = [sum(row.seconds for row in rows[: 1 + sum(r.neurons < neurons for r in rows)]) for rows in trials]
+        return float(np.exp(np.mean(np.log(totals))))
 
     def slope(self, key: str, method: str, low: float) -> float:
         """Return the least-squares slope of ``log error`` over ``log N`` for at least ``low`` neurons."""

@@ -19,13 +19,19 @@ class Finding:
     holds : bool or None
         None if the run lacks the numbers to decide.
     numbers : str
-        The numbers that decided.
+        The numbers that decided, with 95% confidence intervals in brackets.
+    clear : bool or None
+        Whether all numbers within the intervals give the same verdict; None if there are no intervals.
+    theirs : str
+        The verdict and the numbers with the errors of the authors' code; empty if these do not decide.
     """
 
     claim: str
     where: str
     holds: bool | None
     numbers: str
+    clear: bool | None = None
+    theirs: str = ""
 
 
 @dataclass(frozen=True)

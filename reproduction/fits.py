@@ -12,7 +12,7 @@ import numpy as np
 from nurf.densities import ActiveSubspace, Density, Local, Nonlocal, Representation, Uniform
 from nurf.jets import Jet
 from nurf.networks import Ball, Features, Hyperplanes, ShallowNetwork
-from nurf.solvers import LogPenalty, Validation
+from nurf.solvers import L1, LogPenalty, Validation
 from nurf.training import fit_adaptive, fit_outer, fit_sparse
 from reproduction.arrays import Array
 from reproduction.cases import Case
@@ -175,7 +175,7 @@ class Training(Experiment):
     alphas : tuple of float
         The path: the authors' values times d, because their loss is divided by d K and ours by K.
     gamma, theta : float
-        Parameters of the penalty.
+        Parameters of the concave penalty; with ``gamma`` zero it is the convex one.
     max_neurons : int
         Largest size of a network.
     """
@@ -196,7 +196,7 @@ class Training(Experiment):
             self.case.activation,
             rng,
             alphas=self.alphas,
-            penalty=LogPenalty(self.gamma, self.theta),
+            penalty=LogPenalty(self.gamma, self.theta) if self.gamma else L1(),
             degree=self.case.order - 1,
             max_neurons=self.max_neurons,
             validation=validation,

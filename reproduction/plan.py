@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reproduction.cases import CASES, Case
 from reproduction.fits import Draws, Experiment, Sampling, Training
@@ -12,13 +12,17 @@ METHODS_1D = ("uniform", "local", "nonlocal", "representation", "local_residual"
 METHODS_2D = ("uniform", "active_subspace", "local", "nonlocal", "representation", "local_residual")
 METHODS_ND = ("uniform", "active_subspace", "local", "nonlocal", "local_residual", "nonlocal_residual")
 SPARSE = ("sparse",)
+CONVEX = ("convex",)
+RESIDUAL = ("local", "local_residual")  # residual sampling, and what it is compared with
 PORTRAYED = ("uniform", "local")
 PICTURED = ("representation", "local")
 N_DRAWS = 10_000
+TOO_NARROW = 10  # the width is divided by it
+TOO_SMALL = (1e-8, 1e-9)  # alphas; the first is a ten-thousandth of the authors' smallest
 
-# The first alpha of sparse training (the authors'), the number of steps (each divides alpha by 4), and the largest
-# network. In 1d and 2d the paths are the authors'. From three dimensions on they end with 200 neurons, or before steps
-# that take minutes.
+# The path of sparse training: the first alpha and the number of steps, each of which divides alpha by 4, are the
+# authors', except that the robot arm has one step fewer: its networks have as many neurons as they may by then. The
+# largest network is ours: in one and two dimensions none comes near it, and above larger ones take too long.
 PATHS: dict[str, tuple[float, int, int]] = {
     "gaussian_bump": (0.1, 5, 300),
     "gaussian_bump_s2": (0.01, 5, 300),
@@ -26,10 +30,10 @@ PATHS: dict[str, tuple[float, int, int]] = {
     "checkmark_2d": (0.04, 6, 300),
     "corner": (0.04, 6, 300),
     "separable": (0.04, 6, 300),
-    "checkmark_3d": (0.01, 5, 200),
-    "checkmark_4d": (0.01, 5, 200),
-    "corner_peak_3d": (0.01, 8, 200),
-    "corner_peak_4d": (0.01, 8, 200),
+    "checkmark_3d": (0.01, 6, 200),
+    "checkmark_4d": (0.01, 6, 200),
+    "corner_peak_3d": (0.01, 6, 200),
+    "corner_peak_4d": (0.01, 6, 200),
     "robot_arm_6d": (0.01, 5, 200),
     "borehole_8d": (0.01, 6, 200),
 }
@@ -101,9 +105,41 @@ def pictured(key: str) -> Part:
     return Part(Draws(CASES[key], N_DRAWS), PICTURED)
 
 
+def convex(key: str, scope: Scope) -> Part:
+    """Return the networks that are trained with the convex penalty, along the same path."""
+    case = CASES[key]
+    _, steps, limit = PATHS[key]
+    return Part(Training(case, _alphas(key, steps), 0.0, 1.0, limit), CONVEX, scope.n_trials(case, trained=True))
+
+
+def narrow(key: str, scope: Scope) -> Part:
+    """Return local sampling and its residual version with neurons that are too narrow."""
+    case = replace(CASES[key], name=narrow_name(key), width=CASES[key].width / TOO_NARROW)
+    return Part(Sampling(case, case.stages), RESIDUAL, scope.n_trials(case))
+
+
+def unpenalised(key: str, scope: Scope) -> Part:
+    """Return local sampling and its residual version with too small a penalty."""
+    case = replace(CASES[key], name=unpenalised_name(key))
+    return Part(Sampling(case, case.stages, TOO_SMALL), RESIDUAL, scope.n_trials(case))
+
+
+def narrow_name(key: str) -> str:
+    """Return the name of a case with neurons that are too narrow."""
+    return f"{CASES[key].name}_narrow"
+
+
+def unpenalised_name(key: str) -> str:
+    """Return the name of a case with too small a penalty."""
+    return f"{CASES[key].name}_unpenalised"
+
+
 def _training(key: str, steps: int, max_neurons: int) -> Training:
-    case, first = CASES[key], PATHS[key][0]
-    alphas = tuple(case.dimension * first / 4**n for n in range(steps))  # hashed: division by 4 is exact
+    case = CASES[key]
     gamma = 10.0 if case.dimension == 1 else 5.0
-    theta = 0.5 if case.dimension == 2 else 0.25  # as in the authors' programs
-    return Training(case, alphas, gamma, theta, max_neurons)
+    theta = 0.5 if case.dimension <= 2 else 0.25  # as in the authors' programs
+    return Training(case, _alphas(key, steps), gamma, theta, max_neurons)
+
+
+def _alphas(key: str, steps: int) -> tuple[float, ...]:
+    return tuple(CASES[key].dimension * PATHS[key][0] / 4**n for n in range(steps))  # hashed: division by 4 is exact

@@ -89,9 +89,16 @@ REASONS: tuple[Reason, ...] = (
         higher=False,
     ),
     Reason(
+        "theirs counts a penalised constant among its neurons: it has two and three where ours, at the same alpha, has "
+        "none and two. At equal alpha the errors agree: 0.894 and 0.363 (theirs), 0.907 and 0.368 (ours)",
+        ("gaussian_bump",),
+        ("sparse",),
+        largest=3,
+    ),
+    Reason(
         "theirs counts a penalised constant among its neurons, and comes to a size at another alpha than ours: while "
         "networks are small, the penalty decides their errors",
-        ("gaussian_bump", "planar_wave", "checkmark_2d", "corner", "separable"),
+        ("planar_wave", "checkmark_2d", "corner", "separable"),
         ("sparse",),
         largest=10,
     ),

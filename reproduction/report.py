@@ -74,7 +74,7 @@ class Figure:
     @property
     def label(self) -> str:
         """Such as "Figure 5"."""
-        return self.section.name.replace("fig", "Figure ")
+        return self.section.name.replace("fig", "Figure ").replace("sec", "Section ")
 
     @property
     def picture(self) -> str:

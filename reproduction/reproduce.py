@@ -13,9 +13,10 @@ from reproduction.authors import reference
 from reproduction.claims import CLAIMS
 from reproduction.comparison import compare
 from reproduction.evidence import Evidence
-from reproduction.figures import FIGURES, PaperFigure, Results
+from reproduction.figures import FIGURES
 from reproduction.files import write_text
 from reproduction.findings import Section
+from reproduction.kinds import PaperFigure, Results
 from reproduction.plan import Scope
 from reproduction.runner import Say, run_units
 from reproduction.store import Store
@@ -84,7 +85,7 @@ def _section(figure: PaperFigure, results: Results, scope: Scope, out: Path) -> 
         caption=figure.caption,
         says=figure.says,
         picture=drawing.write(figure.draw(evidence), out / "figures" / figure.name),
-        findings=tuple(claim.beside(evidence, Evidence(reference())) for claim in CLAIMS[figure.name]),
+        findings=tuple(claim.beside(evidence, Evidence(reference(), paired=False)) for claim in CLAIMS[figure.name]),
         comparisons=compare(evidence.table, figure.keys),
         seconds=sum(results[unit].seconds for unit in dict.fromkeys(figure.units(scope))),
         note=figure.note(scope),

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable
 from dataclasses import asdict, astuple, dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -109,15 +110,20 @@ class Table:
 
     def trials(self, key: str, method: str) -> list[list[Row]]:
         """Return the rows of a case and method: one list per trial, in the order of the stages."""
-        found: dict[int, list[Row]] = {}
-        for row in self.rows:
-            if (row.key, row.method) == (key, method):
-                found.setdefault(row.trial, []).append(row)
+        found = self._groups.get((key, method), {})
         return [found[trial] for trial in sorted(found)]
+
+    @cached_property
+    def _groups(self) -> dict[tuple[str, str], dict[int, list[Row]]]:
+        """The rows of each case and method, by trial."""
+        groups: dict[tuple[str, str], dict[int, list[Row]]] = {}
+        for row in self.rows:
+            groups.setdefault((row.key, row.method), {}).setdefault(row.trial, []).append(row)
+        return groups
 
     def methods(self, key: str) -> list[str]:
         """Return the methods of a case, in the order of the rows."""
-        return list(dict.fromkeys(row.method for row in self.rows if row.key == key))
+        return [method for case, method in self._groups if case == key]
 
     def curve(self, key: str, method: str) -> tuple[Array, Array]:
         """Return the numbers of neurons (m,) and the errors (trials, m), stage by stage.

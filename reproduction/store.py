@@ -57,13 +57,19 @@ class Store:
             write_text(configuration, json.dumps(asdict(unit.experiment), indent=1))
 
     def load(self, unit: Unit) -> Result | None:
-        """Return the result of a unit, or None if there is none; raise ``CorruptError`` if its file is damaged."""
+        """Return the result of a unit, or None if there is none.
+
+        ``CorruptError`` is raised if its file is damaged, ``ValueError`` if it cannot be read at all.
+        """
         try:
-            text = self.path(unit).read_text(encoding="utf-8")
+            content = self.path(unit).read_bytes()
         except FileNotFoundError:
             return None
+        except OSError as error:  # such as a folder in its place
+            message = f"{self.path(unit)} must be a file of results: {error.strerror}. Remove it, or take another `out`"
+            raise ValueError(message) from error
         try:
-            record = json.loads(text)
+            record = json.loads(content.decode("utf-8"))
             intact = record["sha256"] == _checksum(record["result"])
             known = {name: record[name] for name in _identity(unit)}
             result = Result.from_json(record["result"])

@@ -19,6 +19,7 @@ def test_the_reference_is_what_the_file_says():
     first = table.rows[0]
     assert (first.case, first.order, first.method, first.trial, first.neurons) == ("gaussian_bump", 1, "uniform", 0, 4)
     assert first.error == 0.8454265
+    assert [row.seconds for row in table.trials("gaussian_bump", "uniform")[1]] == [0.292, *[0.0] * 7]
     neurons, errors = table.curve("planar_wave", "sparse")
     np.testing.assert_allclose(neurons, [3, 6, 8, 10, 18, 54])
     assert errors.shape == (1, 6)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tiny import DRAWS, SAMPLING, TABLES, TINY, TRAINING, committed
 
-from reproduction import authors
+from reproduction import authors, plan
 from reproduction.cases import CASES, Case
 from reproduction.fits import ALPHAS, Draws, Sampling
 from reproduction.seeds import seed
@@ -68,14 +68,14 @@ def test_digests_and_seeds_are_what_they_have_always_been():
 
 def planned():
     """Return the digest and the seed of each unit of the full run, with the modules as they are now."""
-    figures, plan = (importlib.import_module(f"reproduction.{name}") for name in ("figures", "plan"))
+    figures, planning = (importlib.import_module(f"reproduction.{name}") for name in ("figures", "plan"))
     return {
         (name, unit.experiment.case.key, unit.method, unit.trial): (
             unit.experiment.digest,
             seed(unit.experiment.digest, unit.method, unit.trial),
         )
         for name, figure in figures.FIGURES.items()
-        for unit in figure.units(plan.Scope())
+        for unit in figure.units(planning.Scope())
     }
 
 
@@ -95,10 +95,23 @@ def test_no_stage_is_near_a_tie_of_rounding():
 
 @pytest.mark.skipif(not TABLES.exists(), reason="the tables are in the repository only")
 def test_the_committed_tables_have_the_seeds_of_the_plan():
-    plan = planned()
-    for name in {name for name, *_ in plan}:
+    units = planned()
+    for name in {name for name, *_ in units}:
         for row in committed(name):
-            assert plan[name, row.key, row.method, row.trial][1] == row.seed
+            assert units[name, row.key, row.method, row.trial][1] == row.seed
+
+
+def test_the_paths_of_training_are_the_authors():
+    theirs = authors.reference()
+    for key, case in CASES.items():
+        first, steps, _ = plan.PATHS[key]
+        assert first == {1: 0.1, 2: 0.04}.get(case.dimension, 0.01) / 10 ** (case.order - 1)
+        assert steps == (5 if case.dimension == 1 or key == "robot_arm_6d" else 6)  # the arm's is one shorter
+        assert all(len(path) == steps for path in theirs.trials(key, "sparse"))
+        training = plan.trained(key, plan.Scope()).experiment
+        assert training.alphas == tuple(case.dimension * first / 4**n for n in range(steps))
+        assert training.gamma == (10.0 if case.dimension == 1 else 5.0)
+        assert training.theta == (0.5 if case.dimension <= 2 else 0.25)
 
 
 def test_methods_of_a_trial_share_their_data_and_trials_do_not():

@@ -8,8 +8,9 @@ from matplotlib import pyplot as plt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
-from tiny import read, silent
+from tiny import read, rows, silent
 
+from nurf import plots
 from reproduction import drawing, plan
 from reproduction.cases import CASES
 from reproduction.figures import FIGURES
@@ -46,7 +47,7 @@ def test_figures_are_computed_drawn_compared_and_reported(small, not_written, tm
     messages, out = [], tmp_path / "new" / "folder"
     sections = reproduce(["fig11", "fig1"], out=out, trials=2, say=messages.append)
     assert [section.name for section in sections] == ["fig1", "fig11"]  # the paper's order
-    assert [section.picture.read_text() for section in sections] == ["<svg>3 panels</svg>", "<svg>2 panels</svg>"]
+    assert [section.picture.read_text() for section in sections] == ["<svg>3 panels</svg>", "<svg>4 panels</svg>"]
     assert plt.get_fignums() == []
     for section in sections:
         assert section.seconds > 0
@@ -63,7 +64,9 @@ def test_figures_are_computed_drawn_compared_and_reported(small, not_written, tm
     assert "3 of 3 results are stored already" in messages
 
 
-@pytest.mark.parametrize(("name", "titled", "panels"), [("fig1", 3, 3), ("fig2", 3, 6), ("fig4", 2, 2), ("fig6", 6, 6)])
+@pytest.mark.parametrize(
+    ("name", "titled", "panels"), [("fig1", 3, 3), ("fig2", 3, 6), ("fig4", 2, 2), ("fig6", 6, 12)]
+)
 def test_figures_of_each_kind_are_rendered(small, tmp_path, name, titled, panels):
     scope = Scope(trials=1)
     results = run_units(FIGURES[name].units(scope), Store(tmp_path), say=silent)
@@ -77,6 +80,33 @@ def test_figures_of_each_kind_are_rendered(small, tmp_path, name, titled, panels
     for ax in figure.axes:
         left, bottom, right, top = ax.get_window_extent().extents.astype(int)
         assert 0.01 < np.mean(pixels[bottom:top, left:right] < 230) < 0.99  # neither empty nor full
+
+
+def test_spreads_have_panels_and_the_limit_of_training_a_line():
+    key = "checkmark_3d"
+    found = [row for t in (0, 1) for row in rows(key, "local", [0.5 - 0.1 * t, 0.3], [10, 400], trial=t)]
+    found += [row for t in (0, 1) for row in rows(key, "sparse", [0.4, 0.2 + 0.1 * t], [9, 200], trial=t)]
+    errors, spread = drawing.convergence(Table(tuple(found)), {key: 200}).axes
+    assert [line.get_xdata()[0] for line in errors.lines].count(200) == 1
+    drawn = {line.get_color(): line.get_ydata() for line in spread.lines}
+    np.testing.assert_allclose(drawn[plots.style_of("local").color], [np.log(1.25) / np.sqrt(2), 0.0], atol=1e-12)
+    np.testing.assert_allclose(drawn[plots.style_of("sparse").color], [0.0, np.log(1.5) / np.sqrt(2)], atol=1e-12)
+    (alone,) = drawing.convergence(Table(tuple(found[:2])), {key: 200}).axes
+    assert 200 not in [line.get_xdata()[0] for line in alone.lines]
+
+
+def test_both_penalties_are_drawn():
+    keys = [key for key, case in CASES.items() if case.dimension <= 2]
+    found = [
+        row
+        for key in keys
+        for method, counts in (("sparse", [0, 2, 4]), ("convex", [1, 3, 8]))
+        for row in rows(key, method, [0.9, 0.3, 0.1], counts)
+    ]
+    for ax in drawing.penalties(Table(tuple(found)), keys).axes:
+        concave, convex = (line.get_xdata() for line in ax.lines)
+        np.testing.assert_allclose(concave, [2, 4])
+        np.testing.assert_allclose(convex, [1, 3, 8])
 
 
 def test_a_picture_is_written_in_three_formats_without_dates(tmp_path):

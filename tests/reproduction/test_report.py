@@ -97,6 +97,14 @@ def test_every_claim_is_in_the_checklist_and_in_its_section(page):
     assert all(badge.find("svg") is not None for badge in by_class(page, "badge"))  # a symbol beside the word
 
 
+def test_a_claim_shows_the_authors_numbers_and_whether_it_is_clear(picture):
+    given = (Finding("a", "b", True, "c", clear=False, theirs="no: 1.2"), Finding("d", "e", True, "f", clear=True))
+    first, second = by_class(by_class(parse(html([section(picture, findings=given)])), "figure")[0], "claim")
+    assert "Not clear" in text(first)
+    assert "With the errors of the authors’ code: no: 1.2" in text(first)
+    assert text(second) == "holds d f e"
+
+
 def test_the_header_sums_up(page):
     summary = text(by_class(page, "summary")[0])
     assert summary.startswith("2 of 4 claims hold (1 does not, 1 not decided)")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import sys
 
 import numpy as np
@@ -100,6 +101,24 @@ def test_results_are_never_confused(done, tmp_path, other):
     store.path(unit).replace(store.path(other))
     with pytest.raises(CorruptError):
         store.load(other)
+
+
+def test_broken_bytes_are_computed_again(done, tmp_path):
+    _, results = done
+    store, unit, messages = Store(tmp_path), UNITS[0], []
+    store.save(unit, results[unit])
+    store.path(unit).write_bytes(b"\xff\xfe" + store.path(unit).read_bytes()[::-1])
+    found = run_units([unit], store, say=messages.append)
+    assert f"{store.path(unit)} is damaged: computing it again" in messages
+    assert without_seconds(found) == without_seconds({unit: results[unit]})
+    assert store.load(unit) is not None
+
+
+def test_a_folder_in_the_place_of_a_result_is_named(tmp_path):
+    store, unit = Store(tmp_path), UNITS[0]
+    store.path(unit).mkdir(parents=True)
+    with pytest.raises(ValueError, match=re.escape(f"{store.path(unit)} must be a file of results")):
+        run_units([unit], store, say=silent)
 
 
 @pytest.mark.parametrize("fails", [RuntimeError, KeyboardInterrupt])

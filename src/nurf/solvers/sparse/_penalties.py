@@ -73,7 +73,7 @@ class LogPenalty(Penalty):
     """The concave penalty ``psi(t) = theta t + (1 - theta) log(1 + g t) / g`` with ``g = gamma / (1 - theta)``.
 
     ``psi'(0) = 1`` and ``psi''(0) = -gamma``; large weights pay only ``theta`` for each further unit. The authors take
-    ``theta = 1/4``, and ``gamma = 10`` for d = 1, otherwise 5.
+    ``theta = 1/2`` for d = 1 and d = 2, otherwise 1/4, and ``gamma = 10`` for d = 1, otherwise 5.
 
     Examples
     --------
