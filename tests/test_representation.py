@@ -487,9 +487,9 @@ def test_the_regressor_names_the_missing_derivatives():
     wave = problems.get("planar_wave")
     data = wave.jet(wave.sample(50, rng_of(0)))
     with pytest.raises(ValueError, match="needs hessians, got gradients"):
-        fit(replace(data, hessians=None), "representation", "softplus", 0)
+        fit(replace(data, hessians=None), "representation", "softplus", 0, derivatives="given")
     with pytest.raises(ValueError, match="needs gradients, got no derivatives"):
-        fit(Jet(data.X, data.y), "representation", "sigmoid", 0)
+        fit(Jet(data.X, data.y), "representation", "sigmoid", 0, derivatives="given")
     assert len(fit(Jet(data.X, data.y), Representation(1, data="values"), "sigmoid", 0).hyperplanes_) == 50
 
 
