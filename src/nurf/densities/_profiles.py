@@ -77,15 +77,32 @@ class Logistic(Mollifier):
 
 @dataclass(frozen=True)
 class Gaussian(Mollifier):
-    """The normal density, ``h(xi) = exp(-xi^2 / 2)``. The moments are Kummer functions of ``-t^2 / 2``."""
+    """The normal density, ``h(xi) = exp(-xi^2 / 2)``. The moments are Kummer functions of ``-t^2 / 2``.
+
+    Far from zero they are ``sum_j (-1/2)^j / j! (m + 2 j)! (i / t)^(m + 2 j + 1)``, by Watson's lemma.
+    """
+
+    FAR: ClassVar[float] = 50.0
+    TERMS: ClassVar[int] = 14
 
     def moment(self, m: int, t: Array) -> Complex:
         """Return the moment."""
         t = np.asarray(t, float)
-        z = -(t**2) / 2
+        far = np.abs(t) > self.FAR
+        near = np.where(far, 0.0, t)
+        z = -(near**2) / 2
         even = 2 ** ((m - 1) / 2) * gamma((m + 1) / 2) * hyp1f1((m + 1) / 2, 0.5, z)
-        odd = 2 ** (m / 2) * gamma(m / 2 + 1) * t * hyp1f1(m / 2 + 1, 1.5, z)
-        return np.asarray(even + 1j * odd)
+        odd = 2 ** (m / 2) * gamma(m / 2 + 1) * near * hyp1f1(m / 2 + 1, 1.5, z)
+        return np.where(far, self._far_moment(m, np.where(far, t, self.FAR)), even + 1j * odd)
+
+    def _far_moment(self, m: int, t: Array) -> Complex:
+        """Return the asymptotic series, whose terms are all real or all imaginary."""
+        total = np.zeros(t.shape, complex)
+        for j in range(self.TERMS):
+            power = m + 2 * j + 1
+            unit = (1, 1j, -1, -1j)[power % 4]
+            total += unit * (-0.5) ** j / math.factorial(j) * math.factorial(power - 1) * (1 / t) ** power
+        return total
 
     def log_density(self, t: Array) -> Array:
         """Return ``-t^2 / 2 - log(2 pi) / 2``."""
