@@ -27,12 +27,12 @@ class Rising:
         return np.exp(X[:, 0] / 0.3)
 
 
-DENSITIES = [Uniform(), Uniform(domain="box")] + [
+DENSITIES = [Uniform()] + [
     density
     for order in (1, 2)
     for density in (
         ActiveSubspace(order),
-        ActiveSubspace(order, domain="box", rho=Rising()),
+        ActiveSubspace(order, rho=Rising()),
         Local(order),
         Local(order, jitter=0.2),
         Local(order, jitter=0.2, rho=Rising()),

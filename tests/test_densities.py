@@ -90,20 +90,15 @@ def angular(a, C):
     return np.sqrt(1 / np.prod(values) / np.sum(a @ inverse * a, axis=1) ** r) / area
 
 
-def offset_range(density, jet, a, domain):
-    """The smallest and the largest ``b`` in ``-a.D``."""
-    if isinstance(domain, Ball) and density.domain is None:
-        return -domain.radius, domain.radius
-    sides = (domain.lower, domain.upper) if density.domain is None else (jet.X.min(axis=0), jet.X.max(axis=0))
-    corners = np.array(list(itertools.product(*zip(*sides, strict=True))))
-    return (-a @ corners.T).min(axis=1), (-a @ corners.T).max(axis=1)
-
-
 def paper_density(density, jet, planes, domain):
     a, b = planes.normals, planes.offsets
     C = covariances(density, jet) if density.needs else [np.eye(jet.n_features)]
     if isinstance(density, Uniform | ActiveSubspace):
-        low, high = offset_range(density, jet, a, domain)
+        if isinstance(domain, Ball):
+            low, high = -domain.radius, domain.radius
+        else:
+            corners = np.array(list(itertools.product(*zip(domain.lower, domain.upper, strict=True))))
+            low, high = (-a @ corners.T).min(axis=1), (-a @ corners.T).max(axis=1)
         return angular(a, C[0]) * ((low <= b) & (b <= high)) / (high - low)
     masses = np.sqrt(np.trace(C, axis1=1, axis2=2)) * volumes(density, jet)
     offsets = [neighbours(density, jet)[1].pdf(a @ x + b) for x in jet.X]
@@ -117,9 +112,8 @@ def paper_samples(density, jet, n, rng):
     k = rng.choice(len(jet), n, p=masses / masses.sum())
     g = np.einsum("nk,kim,nkm->ni", W[k], G, rng.standard_normal((n, len(jet), G.shape[2])), optimize=True)
     a = g / np.linalg.norm(g, axis=1, keepdims=True)
-    if law is None:
-        return Hyperplanes(a, rng.uniform(*offset_range(density, jet, a, Ball()), n))
-    return Hyperplanes(a, -np.sum(a * jet.X[k], axis=1) + law.rvs(n, random_state=rng))
+    b = rng.uniform(-1, 1, n) if law is None else -np.sum(a * jet.X[k], axis=1) + law.rvs(n, random_state=rng)
+    return Hyperplanes(a, b)
 
 
 def has_density(density, jet):
@@ -248,6 +242,18 @@ def test_samples_are_reproducible_and_have_unit_normals(density, jet):
         np.testing.assert_allclose(np.linalg.norm(first.normals, axis=1), 1, rtol=1e-12)
         np.testing.assert_array_equal(first.normals, again.normals)
         np.testing.assert_array_equal(first.offsets, again.offsets)
+
+
+@pytest.mark.parametrize("density", [Uniform, ActiveSubspace])
+def test_a_density_may_have_a_domain_of_its_own(density):
+    jet, _ = make_jet(3)
+    box = Box(jet.X.min(axis=0), jet.X.max(axis=0))
+    expected = density().prepare(jet, box)
+    planes = expected.sample(100, rng_of(1)) + Uniform().prepare(jet).sample(100, rng_of(2))
+    for domain in ("box", box):
+        law = density(domain=domain).prepare(jet, Ball(7.0))
+        np.testing.assert_allclose(law.log_density(planes), expected.log_density(planes), rtol=1e-12)
+        np.testing.assert_array_equal(law.sample(100, rng_of(1)).offsets, planes.offsets[:100])
 
 
 def test_nearly_constant_directions_keep_their_density():
