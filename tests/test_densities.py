@@ -391,6 +391,14 @@ def test_a_kernel_may_be_a_function(kernel):
     np.testing.assert_allclose(own.covariances(np.arange(5)), named.covariances(np.arange(5)), rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "kernel", [lambda t: 1 - t, lambda t: t[:1], lambda t: t * np.nan + 1], ids=["zero", "one", "nan"]
+)
+def test_a_kernel_that_is_none(kernel):
+    with pytest.raises(ValueError, match=r"`kernel` must map the numbers 0 and 1 to two numbers > 0, got \["):
+        Nonlocal(bandwidth=0.3, kernel=kernel).prepare(make_jet()[0])
+
+
 @pytest.mark.parametrize("mollifier", list(OFFSETS))
 def test_offsets_have_the_density_of_the_mollifier(mollifier):
     jet, _ = make_jet(2, K=1)
@@ -530,6 +538,8 @@ def test_directions_across_those_of_known_derivatives_are_sampled(density):
     known = replace(jet, gradients=along.gradients)
     expected = with_rows(known, np.sqrt(squares / ranks) * across, np.zeros((7, 3, 3, 3)))
     assert_same_law(density, expected, along)
+    everything = Jet.along(jet.X, jet.y, np.broadcast_to(np.eye(3), (7, 3, 3)), jet.gradients)
+    assert_same_law(density, jet, everything)
 
 
 @pytest.mark.parametrize("density", DERIVATIVE, ids=repr)

@@ -98,7 +98,7 @@ class Nonlocal(DerivativeDensity):
     def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
         if self.bandwidth is None:
             raise ValueError("`bandwidth` must be a number > 0, got None: the width of the neurons is unknown")
-        kernel = KERNELS[self.kernel] if isinstance(self.kernel, str) else self.kernel
+        kernel = _checked(self.kernel)
         rows, volumes = scaled_rows(jet, self.order), jet.weights(1) * relative_volumes(self.rho, jet)
         _, axes = principal_axes(rows.reshape(-1, jet.n_features))
         traces = neighbourhood_totals(jet.X, volumes * np.sum(rows**2, axis=(1, 2)), self.bandwidth, kernel)
@@ -139,6 +139,16 @@ class PreparedNonlocal(PreparedMixture):
         result = np.empty((len(index), r, r))
         result[:, upper[0], upper[1]] = result[:, upper[1], upper[0]] = sums
         return result
+
+
+def _checked(kernel: str | Kernel) -> Kernel:
+    """Return the kernel that a name stands for, or the function, after a trial."""
+    if isinstance(kernel, str):
+        return KERNELS[kernel]
+    values = np.asarray(kernel(np.array([0.0, 1.0])))
+    if values.shape != (2,) or not np.all(np.isfinite(values) & (values > 0)):
+        raise ValueError(f"`kernel` must map the numbers 0 and 1 to two numbers > 0, got {values}")
+    return kernel
 
 
 def neighbourhood_weights(X: Array, Y: Array, bandwidth: float, kernel: Kernel) -> Array:

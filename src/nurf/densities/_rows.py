@@ -66,4 +66,5 @@ def _across_frames(jet: Jet, rows: Array, used: Mask) -> Array:
     ranks = np.trace(known, axis1=1, axis2=2).round() * used
     weights = jet.weights(1)
     variance = weights @ np.sum(rows**2, axis=(1, 2)) / max(weights @ ranks, np.finfo(float).tiny)
-    return np.asarray(np.sqrt(variance) * (ranks > 0)[:, None, None] * (np.eye(jet.n_features) - known))
+    partial = (ranks > 0) & ~complete(jet, 1)
+    return np.asarray(np.sqrt(variance) * partial[:, None, None] * (np.eye(jet.n_features) - known))
