@@ -26,8 +26,8 @@ MAX_SCALE = 1e200  # of a profile; the rest of the range of floating-point numbe
 class Mollifier(ABC):
     """A mollifier ``eta``: a probability density on the real line, with the Fourier transform ``h``.
 
-    A subclass implements ``moment(m, t) = int_0^infinity xi^m h(xi) exp(i xi t) dxi``. The density follows from the
-    first moment, ``eta(t) = Re moment(0, t) / pi``, and samples from a table of its integral.
+    A subclass implements ``moment(m, t) = int_0^infinity xi^m h(xi) exp(i xi t) dxi``. The density is
+    ``eta(t) = Re moment(0, t) / pi``, and samples come from a table of its integral.
     """
 
     REACH: ClassVar[float] = 1e4  # samples are cut off there
