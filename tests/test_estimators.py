@@ -969,7 +969,7 @@ class TestErrors:
 
 
 FAILURES = {
-    "other inputs": ({"density": "local"}, lambda X: X[:, :1], "needs gradients"),
+    "other inputs": ({"density": "local", "derivatives": "given"}, lambda X: X[:, :1], "needs gradients"),
     "selection": ({"selection": "cv"}, lambda X: X[:, :1], "`selection` must"),
     "alpha": ({"alpha": -1}, lambda X: X, "`alpha` must"),
     "n_neurons": ({"n_neurons": 0}, lambda X: np.hstack([X, X]), "`n_neurons` must"),

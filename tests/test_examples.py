@@ -72,10 +72,15 @@ def test_the_pictures_of_all_laws(tmp_path, capsys, monkeypatch):
     laws = load("plot_densities")
     monkeypatch.setattr(laws, "PROBLEMS", ["planar_wave", "checkmark"])
     laws.main(["--out", str(tmp_path), "--trials", "1"])
-    header, _, *rows = capsys.readouterr().out.splitlines()
-    columns = [cell.strip() for cell in header.strip("|").split("|")]
-    errors = {row.split("|")[1].strip(): [float(cell) for cell in row.strip("|").split("|")[1:]] for row in rows}
-    wave, checkmark = (dict(zip(columns[1:], errors[name], strict=True)) for name in ("planar wave", "checkmark"))
+    tables = []
+    for text in capsys.readouterr().out.strip().split("\n\n"):
+        header, _, *rows = text.splitlines()
+        columns = [cell.strip() for cell in header.strip("|").split("|")]
+        errors = {row.split("|")[1].strip(): [float(cell) for cell in row.strip("|").split("|")[1:]] for row in rows}
+        tables.append([dict(zip(columns[1:], errors[name], strict=True)) for name in ("planar wave", "checkmark")])
+    (wave, checkmark), (other_kernels, _), (crowded, _) = tables
+    assert other_kernels["the paper's"] == wave["nonlocal"]
+    assert [f"{name}, knn" for name in [*crowded][::2]] == [*crowded][1::2]
     assert max(wave, key=wave.get) == "uniform"
     assert wave["active subspace"] < wave["uniform"] / 5
     assert checkmark["exact representation"] < checkmark["active subspace"] / 2

@@ -117,6 +117,20 @@ def test_an_empty_box_is_refused(lower, upper):
         Box(lower, upper)
 
 
+@pytest.mark.parametrize(
+    ("X", "lower", "upper"),
+    [
+        ([[0.0, 3.0], [2.0, -1.0], [1.0, 0.0]], [0.0, -1.0], [2.0, 3.0]),
+        ([[0.0, 5.0], [4.0, 5.0]], [0.0, 3.0], [4.0, 7.0]),
+        ([[7.0]], [6.5], [7.5]),
+    ],
+    ids=["points", "points on a line", "one point"],
+)
+def test_a_box_around_points(X, lower, upper):
+    box = Box.around(X)
+    assert_array_equal([box.lower, box.upper], [lower, upper])
+
+
 def test_an_unbounded_box_is_refused():
     with pytest.raises(ValueError, match="box"):
         Box([-np.inf], [np.inf])

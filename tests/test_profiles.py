@@ -8,11 +8,12 @@ import pytest
 from numpy.polynomial import Polynomial
 from numpy.polynomial.hermite_e import hermeval
 from numpy.testing import assert_allclose
+from scipy import stats
 from scipy.integrate import quad
-from scipy.special import expit
+from scipy.special import expit, gamma, hyp1f1
 
 from nurf.densities._profiles import MOLLIFIERS, Mollifier, Profile, psi
-from quadrature import TRANSFORMS
+from quadrature import LEVEL, TRANSFORMS
 
 NAMES = list(MOLLIFIERS)
 DIMENSIONS = (1, 2, 3, 4, 8)
@@ -176,7 +177,7 @@ def test_cumulated_is_the_integral_of_the_absolute_value(name, d, k):
     assert_allclose(np.interp(marks, nodes, integrals), expected, atol=2e-4 * expected[-1], rtol=0)
 
 
-@pytest.mark.parametrize("reach", [1e-6, 0.3, 40.0])
+@pytest.mark.parametrize("reach", [1e-6, 0.3, 40.0, 1e9])
 def test_cumulated_over_any_reach(reach):
     nodes, integrals = Profile(MOLLIFIERS["cauchy"], 1, 0, 0.1).cumulative(reach)
     assert nodes[[0, -1]].tolist() == [-reach, reach]
@@ -190,11 +191,58 @@ def test_only_the_cauchy_bump_is_wider_than_the_neurons(d, s):
     assert stretches == {"logistic": 1.0, "gaussian": 1.0, "cauchy": pytest.approx(np.sqrt(d + s - 1))}
 
 
-def test_a_mollifier_of_ones_own_needs_its_moments_only():
-    class Twice(Mollifier):
-        def moment(self, m, t):
-            return 2 * MOLLIFIERS["gaussian"].moment(m, t)
+class Twice(Mollifier):
+    """The normal density, with its integral doubled."""
 
+    def moment(self, m, t):
+        return 2 * MOLLIFIERS["gaussian"].moment(m, t)
+
+
+class Own(Mollifier):
+    """The logistic density, known by its moments only."""
+
+    def moment(self, m, t):
+        return MOLLIFIERS["logistic"].moment(m, t)
+
+
+LAWS = [
+    (MOLLIFIERS["logistic"], stats.logistic),
+    (MOLLIFIERS["gaussian"], stats.norm),
+    (MOLLIFIERS["cauchy"], stats.cauchy),
+    (Own(), stats.logistic),
+]
+
+
+@pytest.mark.parametrize(("mollifier", "law"), LAWS, ids=[type(mollifier).__name__ for mollifier, _ in LAWS])
+def test_mollifiers_are_probability_densities_that_can_be_sampled(mollifier, law):
+    t = np.concatenate([np.linspace(-12, 12, 101), [-30.0, 30.0]]).reshape(1, -1)
+    # from moments up to rounding errors of 1e-16, relative to a density of at least 1e-13
+    np.testing.assert_allclose(
+        mollifier.log_density(t), law.logpdf(t), atol=1e-3 if isinstance(mollifier, Own) else 1e-9
+    )
+    samples = mollifier.sample(20_000, np.random.default_rng(1))
+    assert stats.kstest(samples, law.cdf).pvalue > LEVEL
+    assert mollifier.sample(0, np.random.default_rng(1)).shape == (0,)
+
+
+@pytest.mark.parametrize("m", range(10))
+def test_moments_of_the_normal_density_far_from_zero(m):
+    """Kummer functions up to arguments that SciPy computes fast, and one term of the series beyond."""
+    t = np.array([-300.0, -51.0, 51.0, 80.0, 300.0])
+    even = 2 ** ((m - 1) / 2) * gamma((m + 1) / 2) * hyp1f1((m + 1) / 2, 0.5, -(t**2) / 2)
+    odd = 2 ** (m / 2) * gamma(m / 2 + 1) * t * hyp1f1(m / 2 + 1, 1.5, -(t**2) / 2)
+    assert_allclose(MOLLIFIERS["gaussian"].moment(m, t), even + 1j * odd, rtol=1e-9)
+    far = np.array([-1e12, 1e9])
+    assert_allclose(MOLLIFIERS["gaussian"].moment(m, far), factorial(m) * (1j / far) ** (m + 1), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("width", "d", "smallest"), [(1e-13, 2, "1e-12"), (1e-10, 40, "1e-05"), (0.0, 2, "1e-12")])
+def test_a_width_that_cannot_be_computed_with(width, d, smallest):
+    with pytest.raises(ValueError, match=f"`width` must be at least {smallest} in {d} dimensions, got {width:.3g}"):
+        Profile(MOLLIFIERS["logistic"], d, 0, width)
+
+
+def test_a_mollifier_of_ones_own_needs_its_moments_only():
     own, t = Twice(), np.linspace(-3, 3, 31)
     assert own.stretch(3, 2) == 1
     expected = 2 * Profile(MOLLIFIERS["gaussian"], 2, 1, 0.5)(t)

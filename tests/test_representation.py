@@ -2,12 +2,14 @@
 
 import itertools
 import re
+import tracemalloc
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
 from scipy.special import j0
@@ -18,7 +20,7 @@ from nurf.densities._profiles import MOLLIFIERS, Profile
 from nurf.densities._samplers import Metropolis, Rejection
 from nurf.jets import Jet
 from nurf.networks import Ball, Box, Hyperplanes
-from quadrature import TRANSFORMS, along, exact_density, product, rng_of, scattered, sphere
+from quadrature import LEVEL, TRANSFORMS, along, exact_density, product, rng_of, scattered, sphere
 
 KINDS = ("values", "gradients", "hessians")
 FORMULAS = [(s, data) for s in (1, 2) for data in KINDS[: s + 1]]
@@ -338,6 +340,16 @@ def test_derivatives_that_are_not_known_count_as_zero(s, data):
     assert_array_equal(coefficients, expected)
 
 
+def test_gradients_along_some_directions_count_as_zero():
+    jet, directions = scattered(2), np.broadcast_to(np.eye(2), (9, 2, 2)).copy()
+    directions[3, 1] = directions[5, 1] = 0.0
+    along = Jet.along(jet.X, jet.y, directions, np.einsum("kd,kqd->kq", jet.gradients, directions), jet.sample_weight)
+    zero = replace(jet, gradients=np.where(np.isin(np.arange(9), [3, 5])[:, None], 0.0, jet.gradients))
+    planes = Uniform().prepare(jet).sample(50, rng_of(1))
+    expected, coefficients = (Representation(1, 0.3).prepare(part).coefficients(planes) for part in (zero, along))
+    assert_allclose(coefficients, expected, rtol=1e-9, atol=1e-12)
+
+
 @every_formula
 def test_several_outputs_are_sampled_by_the_length_of_their_coefficients(s, data):
     jet = scattered(2, (3,))
@@ -444,8 +456,46 @@ def test_data_that_cannot_make_a_law(s, data):
                 density.prepare(replace(jet, **{name: nothing}))
         with pytest.raises(ValueError, match=f"needs {data}, got no derivatives"):
             density.prepare(Jet(jet.X, jet.y))
+        partial = getattr(jet, name).copy()
+        partial[..., 1] = np.nan
+        with pytest.raises(ValueError, match=f"needs complete {data}, got gradients, hessians"):
+            density.prepare(replace(jet, **{name: partial}))
     else:
         assert len(density.prepare(Jet(jet.X, jet.y)).sample(3, rng_of(0))) == 3
+
+
+# --- Widths far below the distance of the points
+@pytest.mark.usefixtures("own_memory")
+@pytest.mark.parametrize("width", [1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("s", [1, 2])
+def test_a_tiny_width_needs_no_more_memory_than_another(s, width):
+    """In one dimension the profile of order zero is half the mollifier: distances have its distribution."""
+    data = KINDS[s]
+    density = Representation(s, width / np.sqrt(s), "cauchy", data)  # the width of the mollifier is sqrt(s) times that
+    jet = Jet([[0.0]], [1.0], [[1.0]], [[[1.0]]])
+    tracemalloc.start()
+    try:
+        planes = density.prepare(jet).sample(5000, rng_of(1))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100e6
+    assert stats.kstest(planes.offsets / width, stats.cauchy.cdf).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("mollifier", list(MOLLIFIERS))
+@pytest.mark.parametrize("d", [2, 3, 8])
+def test_a_tiny_width_gives_hyperplanes_through_the_points(d, mollifier):
+    """The profile falls at least as fast as ``t^-2``: of its mass, less than 1% is farther than 1000 widths."""
+    jet = scattered(d)
+    planes = Representation(1, 1e-9, mollifier).prepare(jet).sample(200, rng_of(1))
+    near = np.abs(planes.signed_distance(jet.X)).min(axis=0) < 1e-6 * np.sqrt(d)
+    assert near.sum() >= 180  # of 200 with probability 0.99 each: fewer for one seed in 10^14
+
+
+def test_a_width_that_is_too_small_is_named():
+    with pytest.raises(ValueError, match="`width` must be at least 1e-12 in 2 dimensions, got 1e-20"):
+        Representation(1, 1e-20).prepare(scattered(2))
 
 
 # --- In the regressor
@@ -487,9 +537,9 @@ def test_the_regressor_names_the_missing_derivatives():
     wave = problems.get("planar_wave")
     data = wave.jet(wave.sample(50, rng_of(0)))
     with pytest.raises(ValueError, match="needs hessians, got gradients"):
-        fit(replace(data, hessians=None), "representation", "softplus", 0)
+        fit(replace(data, hessians=None), "representation", "softplus", 0, derivatives="given")
     with pytest.raises(ValueError, match="needs gradients, got no derivatives"):
-        fit(Jet(data.X, data.y), "representation", "sigmoid", 0)
+        fit(Jet(data.X, data.y), "representation", "sigmoid", 0, derivatives="given")
     assert len(fit(Jet(data.X, data.y), Representation(1, data="values"), "sigmoid", 0).hyperplanes_) == 50
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from nurf._types import Array
 from nurf.densities._angular import in_range, log_sphere_area, principal_axes
 from nurf.densities._base import DerivativeDensity, PreparedDensity
-from nurf.densities._uniform import log_uniform_offsets, with_uniform_offsets
+from nurf.densities._point_density import PointDensity, check_rho, relative_volumes
+from nurf.densities._rows import scaled_rows
+from nurf.densities._uniform import DomainOf, check_domain, domain_of, log_uniform_offsets, with_uniform_offsets
 from nurf.jets import Jet
 from nurf.networks import Domain, Hyperplanes
 
@@ -20,18 +22,31 @@ class ActiveSubspace(DerivativeDensity):
 
     ``a = g / |g|`` with ``g ~ N(0, C)``; for ``order=2``, ``C = sum_k H_k H_k^T``. The sums are weighted by the sample
     weights. All normals lie in the range of ``C``: if the function is constant along a direction, no neuron varies
-    along it.
+    along it. An unknown partial derivative is a random number of the usual size.
 
     Parameters
     ----------
     order : {1, 2}, default=1
         1 to use gradients, 2 to use Hessians.
+    domain : {"box"}, Domain or None, default=None
+        The set that the hyperplanes intersect; see ``Uniform``.
+    rho : {"uniform", "knn"} or callable, default="uniform"
+        The density of the points, by which the terms of ``C`` are divided; see ``Representation``.
     """
 
+    domain: DomainOf = None
+    rho: PointDensity = "uniform"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_domain(self.domain)
+        check_rho(self.rho)
+
     def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
-        rows = self._scaled_rows(jet) * np.sqrt(jet.weights(1))[:, None, None]
+        masses = jet.weights(1) * relative_volumes(self.rho, jet)
+        rows = scaled_rows(jet, self.order) * np.sqrt(masses)[:, None, None]
         scales, axes = principal_axes(rows.reshape(-1, jet.n_features))
-        return PreparedActiveSubspace(domain, scales, axes)
+        return PreparedActiveSubspace(domain_of(self.domain, jet, domain), scales, axes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,10 @@ class Density(ABC):
         """The kinds of derivatives that the density requires."""
         return frozenset()
 
+    def missing(self, jet: Jet) -> list[str]:
+        """Return what the density requires and the data do not have; empty if it can be prepared."""
+        return sorted(self.needs - jet.known)
+
     def at_width(self, width: float) -> Density:
         """Return a copy in which parameters that are None are set from the width of the neurons."""
         return self
@@ -53,8 +57,7 @@ class Density(ABC):
             that intersect it.
         """
         jet = jet.with_positive_weight()
-        missing = sorted(self.needs - jet.known)
-        if missing:
+        if missing := self.missing(jet):
             given = ", ".join(sorted(jet.known)) or "no derivatives"
             raise ValueError(f"{self!r} needs {' and '.join(missing)}, got {given}")
         return self._prepare(jet, Ball() if domain is None else domain)
@@ -77,17 +80,3 @@ class DerivativeDensity(Density):
     def needs(self) -> frozenset[str]:
         """Gradients for order 1, Hessians for order 2."""
         return frozenset({DERIVATIVE_KINDS[self.order]})
-
-    def _scaled_rows(self, jet: Jet) -> Array:
-        """Return ``jet.derivative_rows`` divided by the largest entry: densities do not depend on the scale of ``f``.
-
-        Derivatives of weight zero are set to zero.
-        """
-        rows = jet.derivative_rows(self.order)
-        if jet.derivative_weight is not None:
-            rows = np.where(jet.derivative_weight[:, None, None] > 0, rows, 0.0)
-        largest = np.abs(rows).max()
-        if largest == 0:
-            kind = DERIVATIVE_KINDS[self.order]
-            raise ValueError(f"all known {kind} are zero: the function does not vary in any direction; use Uniform()")
-        return np.asarray(rows / largest)

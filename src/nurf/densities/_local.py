@@ -10,6 +10,9 @@ from nurf._types import Array, Index
 from nurf.densities._angular import principal_axes
 from nurf.densities._base import DerivativeDensity, PreparedDensity
 from nurf.densities._mixture import PreparedMixture
+from nurf.densities._point_density import PointDensity, check_rho, relative_volumes
+from nurf.densities._profiles import Gaussian
+from nurf.densities._rows import scaled_rows
 from nurf.jets import Jet
 from nurf.networks import Domain, Hyperplanes
 
@@ -20,7 +23,8 @@ class Local(DerivativeDensity):
 
     For ``order=2`` the probability is proportional to ``|H_k|_F``, and ``a`` is ``H_k xi``, normalised, with
     ``xi ~ N(0, I)``. For several outputs ``H_k`` is replaced by the matrix whose columns are the gradients of all
-    outputs, or all columns of their Hessians. Probabilities are multiplied by the sample weights.
+    outputs, or all columns of their Hessians. Probabilities are multiplied by the sample weights, and divided by the
+    density ``rho`` of the points. An unknown partial derivative is a random number of the usual size.
 
     Parameters
     ----------
@@ -29,14 +33,19 @@ class Local(DerivativeDensity):
     jitter : float or None, default=0
         Standard deviation of Gaussian noise that is added to ``b``. Zero gives the paper's discrete distribution. None
         means twice the width of the neurons, as in the authors' experiments.
+    rho : {"uniform", "knn"} or callable, default="uniform"
+        The density of the points; see ``Representation``. Where samples are dense, there are more neurons for this
+        reason alone, unless ``rho`` says so.
     """
 
     jitter: float | None = 0.0
+    rho: PointDensity = "uniform"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.jitter is not None and not (np.isfinite(self.jitter) and self.jitter >= 0):
             raise ValueError(f"`jitter` must be None or a number >= 0, got {self.jitter!r}")
+        check_rho(self.rho)
 
     def at_width(self, width: float) -> Local:
         """Return a copy with ``jitter = 2 * width`` if ``jitter`` is None."""
@@ -45,10 +54,10 @@ class Local(DerivativeDensity):
     def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
         if self.jitter is None:
             raise ValueError("`jitter` must be a number >= 0, got None: the width of the neurons is unknown")
-        rows = self._scaled_rows(jet)
+        rows = scaled_rows(jet, self.order)
         _, axes = principal_axes(rows.reshape(-1, jet.n_features))
-        masses = jet.weights(1) * np.sqrt(np.sum(rows**2, axis=(1, 2)))
-        return PreparedLocal(jet.X, masses, axes, self.jitter, rows @ axes.T)
+        masses = jet.weights(1) * relative_volumes(self.rho, jet) * np.sqrt(np.sum(rows**2, axis=(1, 2)))
+        return PreparedLocal(jet.X, masses, axes, self.jitter, Gaussian(), rows @ axes.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +78,7 @@ class PreparedLocal(PreparedMixture):
 
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
         """Return the log-density; raise a ``ValueError`` if there is none (no jitter, or rank-deficient ``F_k``)."""
-        if self.offset_std == 0:
+        if self.spread == 0:
             raise ValueError("local sampling without jitter has no density: the offset is a function of the normal")
         ranks = np.linalg.matrix_rank(self.rows[self.masses > 0])
         if np.any(ranks < len(self.axes)):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import norm
 
 from nurf._blocks import row_blocks
 from nurf._types import Array, Index
 from nurf.densities._angular import in_range, log_angular_density
 from nurf.densities._base import PreparedDensity
+from nurf.densities._profiles import Mollifier
 from nurf.networks import Hyperplanes
 
 
@@ -20,7 +20,7 @@ from nurf.networks import Hyperplanes
 class PreparedMixture(PreparedDensity):
     """A mixture over the points ``x_k``, with random normals ``a`` that depend on the point (paper, eqs. 4.5 and 4.6).
 
-    The offsets are ``b = -a.x_k + offset_std N(0, 1)``.
+    The offsets are ``b = -a.x_k + spread t``, ``t`` from the mollifier.
 
     Parameters
     ----------
@@ -30,14 +30,17 @@ class PreparedMixture(PreparedDensity):
         The probabilities ``p_k`` of the points, up to a constant factor.
     axes : array of shape (r, d)
         Orthonormal basis of the subspace that contains all normals.
-    offset_std : float
-        Standard deviation of the signed distance between a hyperplane and its point.
+    spread : float
+        Length scale of the signed distance between a hyperplane and its point.
+    mollifier : Mollifier
+        The density of that distance, in units of ``spread``.
     """
 
     points: Array
     masses: Array
     axes: Array
-    offset_std: float
+    spread: float
+    mollifier: Mollifier
 
     @abstractmethod
     def draw_directions(self, index: Index, rng: np.random.Generator) -> Array:
@@ -52,7 +55,7 @@ class PreparedMixture(PreparedDensity):
         cumulative = np.cumsum(self.masses)
         index = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
         directions = self.draw_directions(index, rng) @ self.axes
-        shift = self.offset_std * rng.standard_normal(n)
+        shift = self.spread * self.mollifier.sample(n, rng)
         return Hyperplanes.through(self.points[index], directions, shift)
 
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
@@ -65,8 +68,8 @@ class PreparedMixture(PreparedDensity):
         possible = np.flatnonzero(self.masses > 0).astype(np.int64)
         for block in row_blocks(len(possible), len(hyperplanes) + len(self.axes) ** 2):
             index = possible[block]
-            distances = hyperplanes.signed_distance(self.points[index])
-            terms = norm.logpdf(distances, scale=self.offset_std) + log_masses[index, None]
+            distances = hyperplanes.signed_distance(self.points[index]) / self.spread
+            terms = self.mollifier.log_density(distances) - np.log(self.spread) + log_masses[index, None]
             terms += log_angular_density(self.covariances(index), coordinates)
             result = np.logaddexp(result, logsumexp(terms, axis=0))
         return np.where(inside, result, -np.inf)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from nurf._blocks import row_blocks
@@ -14,19 +17,50 @@ from nurf._types import Array, Index
 from nurf.densities._angular import principal_axes
 from nurf.densities._base import DerivativeDensity, PreparedDensity
 from nurf.densities._mixture import PreparedMixture
+from nurf.densities._point_density import PointDensity, check_rho, relative_volumes
+from nurf.densities._profiles import Mollifier, as_mollifier
+from nurf.densities._rows import scaled_rows
 from nurf.jets import Jet
 from nurf.networks import Domain
+
+Kernel = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]  # from distances to squared weights, in any precision
+
+
+def _exponential(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return ``exp(-t)``, in the memory of ``t``."""
+    np.negative(t, out=t)
+    return np.asarray(np.exp(t, out=t))
+
+
+def _gaussian(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return ``exp(-t^2 / 2)``, in the memory of ``t``."""
+    with np.errstate(over="ignore"):
+        np.square(t, out=t)
+    t /= -2
+    return np.asarray(np.exp(t, out=t))
+
+
+def _cauchy(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return ``1 / (1 + t^2)``, in the memory of ``t``."""
+    with np.errstate(over="ignore"):
+        np.square(t, out=t)
+    t += 1
+    return np.asarray(np.reciprocal(t, out=t))
+
+
+KERNELS: dict[str, Kernel] = {"exponential": _exponential, "gaussian": _gaussian, "cauchy": _cauchy}
 
 
 @dataclass(frozen=True)
 class Nonlocal(DerivativeDensity):
-    """The paper's mixture with exponential neighbourhood weights (eq. 4.6; for Hessians, section 4.4).
+    """The paper's mixture over the points, with normals from a neighbourhood of each (eq. 4.6; Hessians: section 4.4).
 
-    With ``w_{kk'} = exp(-|x_k - x_k'| / (2 delta_W))`` and ``C_k = sum_k' w_{kk'}^2 g_k' g_k'^T``, the point ``x_k`` is
-    sampled with probability proportional to ``sqrt(tr C_k)``, the normal ``a`` from the angular central Gaussian with
-    ``C_k``, and ``b = -a.x_k + delta_W N(0, 1)``. Probabilities and the terms of ``C_k`` are multiplied by the sample
-    weights. For a small bandwidth the density approaches ``Local``; for a large one, its normals approach those of
-    ``ActiveSubspace``.
+    With weights ``w_{kk'}`` that decrease with the distance and ``C_k = sum_k' w_{kk'}^2 g_k' g_k'^T``, the point
+    ``x_k`` is sampled with probability proportional to ``sqrt(tr C_k)``, the normal ``a`` from the angular central
+    Gaussian with ``C_k``, and ``b = -a.x_k + delta_W t`` with a random number ``t``. Probabilities and the terms of
+    ``C_k`` are multiplied by the sample weights, and divided by the density ``rho`` of the points. An unknown partial
+    derivative is a random number of the usual size. With uniform ``rho`` the density approaches ``Local`` for a small
+    bandwidth, and its normals approach those of ``ActiveSubspace`` for a large one.
 
     Parameters
     ----------
@@ -34,14 +68,28 @@ class Nonlocal(DerivativeDensity):
         1 to use gradients, 2 to use Hessians.
     bandwidth : float, optional
         The paper's ``delta_W``. Default is twice the width of the neurons.
+    kernel : {"exponential", "gaussian", "cauchy"} or callable, default="exponential"
+        The squares ``w^2`` as a function of ``t = |x_k - x_k'| / delta_W``: ``exp(-t)`` as in the paper,
+        ``exp(-t^2 / 2)``, ``1 / (1 + t^2)``, or a function that maps an array of numbers ``t >= 0`` to positive ones.
+    mollifier : {"gaussian", "logistic", "cauchy"} or Mollifier, default="gaussian"
+        The density of ``(a.x_k + b) / delta_W``: the normal density as in the paper, or another one.
+    rho : {"uniform", "knn"} or callable, default="uniform"
+        The density of the points; see ``Representation``.
     """
 
     bandwidth: float | None = None
+    kernel: str | Kernel = "exponential"
+    mollifier: str | Mollifier = "gaussian"
+    rho: PointDensity = "uniform"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.bandwidth is not None and not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
             raise ValueError(f"`bandwidth` must be a number > 0, got {self.bandwidth!r}")
+        if not (callable(self.kernel) or self.kernel in KERNELS):
+            raise ValueError(f"`kernel` must be one of {', '.join(KERNELS)}, or a function, got {self.kernel!r}")
+        as_mollifier(self.mollifier)
+        check_rho(self.rho)
 
     def at_width(self, width: float) -> Nonlocal:
         """Return a copy with ``bandwidth = 2 * width`` if ``bandwidth`` is None."""
@@ -50,12 +98,14 @@ class Nonlocal(DerivativeDensity):
     def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
         if self.bandwidth is None:
             raise ValueError("`bandwidth` must be a number > 0, got None: the width of the neurons is unknown")
-        rows = self._scaled_rows(jet)
+        kernel = _checked(self.kernel)
+        rows, volumes = scaled_rows(jet, self.order), jet.weights(1) * relative_volumes(self.rho, jet)
         _, axes = principal_axes(rows.reshape(-1, jet.n_features))
-        energies = jet.weights(1) * np.sum(rows**2, axis=(1, 2))
-        traces = neighbourhood_totals(jet.X, energies, self.bandwidth)
-        weighted = rows @ axes.T * np.sqrt(jet.weights(1))[:, None, None]
-        return PreparedNonlocal(jet.X, jet.weights(1) * np.sqrt(traces), axes, self.bandwidth, weighted)
+        traces = neighbourhood_totals(jet.X, volumes * np.sum(rows**2, axis=(1, 2)), self.bandwidth, kernel)
+        weighted = rows @ axes.T * np.sqrt(volumes)[:, None, None]
+        return PreparedNonlocal(
+            jet.X, volumes * np.sqrt(traces), axes, self.bandwidth, as_mollifier(self.mollifier), weighted, kernel
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +113,7 @@ class PreparedNonlocal(PreparedMixture):
     """The density of ``Nonlocal``; ``rows`` are the weighted ``F_k``, in coordinates along ``axes``: (K, m, r)."""
 
     rows: Array
+    kernel: Kernel
 
     def draw_directions(self, index: Index, rng: np.random.Generator) -> Array:
         """Return samples from ``N(0, C_k)``; ``C_k`` is factored once for each point in ``index``."""
@@ -84,21 +135,31 @@ class PreparedNonlocal(PreparedMixture):
         sums = np.zeros((len(index), len(upper[0])))
         for rows in row_blocks(len(self.points), max(len(index), len(upper[0]))):
             products = np.einsum("kmi,kmj->kij", self.rows[rows], self.rows[rows])[:, upper[0], upper[1]]
-            sums += neighbourhood_weights(self.points[index], self.points[rows], self.offset_std) @ products
+            sums += neighbourhood_weights(self.points[index], self.points[rows], self.spread, self.kernel) @ products
         result = np.empty((len(index), r, r))
         result[:, upper[0], upper[1]] = result[:, upper[1], upper[0]] = sums
         return result
 
 
-def neighbourhood_weights(X: Array, Y: Array, bandwidth: float) -> Array:
-    """Return ``w^2 = exp(-|x - y| / bandwidth)``, of shape (n, m)."""
-    return np.asarray(np.exp(cdist(X, Y) / -bandwidth))
+def _checked(kernel: str | Kernel) -> Kernel:
+    """Return the kernel that a name stands for, or the function, after a trial."""
+    if isinstance(kernel, str):
+        return KERNELS[kernel]
+    values = np.asarray(kernel(np.array([0.0, 1.0])))
+    if values.shape != (2,) or not np.all(np.isfinite(values) & (values > 0)):
+        raise ValueError(f"`kernel` must map the numbers 0 and 1 to two numbers > 0, got {values}")
+    return kernel
 
 
-def neighbourhood_totals(X: Array, masses: Array, bandwidth: float) -> Array:
-    """Return ``sum_k' exp(-|x_k - x_k'| / bandwidth) m_k'`` for all points, of shape (n,).
+def neighbourhood_weights(X: Array, Y: Array, bandwidth: float, kernel: Kernel) -> Array:
+    """Return the squares ``w^2`` for all pairs of points, of shape (n, m)."""
+    return np.asarray(kernel(cdist(X, Y) / bandwidth))
 
-    For speed the exponential is computed in single precision (relative error below 1e-5), and pairs of blocks are
+
+def neighbourhood_totals(X: Array, masses: Array, bandwidth: float, kernel: Kernel) -> Array:
+    """Return ``sum_k' w_{kk'}^2 m_k'`` for all points, of shape (n,).
+
+    For speed the kernel is computed in single precision (relative error below 1e-5), and pairs of blocks are
     processed by several threads. The result does not depend on the number of threads.
     """
     unit = masses.max()
@@ -108,8 +169,7 @@ def neighbourhood_totals(X: Array, masses: Array, bandwidth: float) -> Array:
     def totals_with_later_blocks(number: int) -> Array:
         rows, totals = blocks[number], np.zeros(len(X))
         for columns in blocks[number:]:
-            weights = (cdist(X[rows], X[columns]) / -bandwidth).astype(np.float32)
-            np.exp(weights, out=weights)
+            weights = kernel((cdist(X[rows], X[columns]) / bandwidth).astype(np.float32))
             totals[rows] += weights @ scaled[columns]
             if columns is not rows:
                 totals[columns] += scaled[rows] @ weights

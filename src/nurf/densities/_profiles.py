@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,18 @@ Complex = npt.NDArray[np.complex128]
 
 EULER_MACLAURIN_TERMS = 12
 EULER_MACLAURIN_START = 12
+MIN_WIDTH = 1e-12  # distances of points of size 1 to a hyperplane are known up to 1e-16
+MAX_SCALE = 1e200  # of a profile; the rest of the range of floating-point numbers is for the sums over the data
 
 
 class Mollifier(ABC):
     """A mollifier ``eta``: a probability density on the real line, with the Fourier transform ``h``.
 
-    A subclass implements ``moment(m, t) = int_0^infinity xi^m h(xi) exp(i xi t) dxi``.
+    A subclass implements ``moment(m, t) = int_0^infinity xi^m h(xi) exp(i xi t) dxi``. The density is
+    ``eta(t) = Re moment(0, t) / pi``, and samples come from a table of its integral.
     """
+
+    REACH: ClassVar[float] = 1e4  # samples are cut off there
 
     @abstractmethod
     def moment(self, m: int, t: Array) -> Complex:
@@ -34,6 +39,16 @@ class Mollifier(ABC):
     def stretch(self, dimension: int, order: int) -> float:
         """Return the width of the mollifier divided by the width of the neurons."""
         return 1.0
+
+    def log_density(self, t: Array) -> Array:
+        """Return ``log eta(t)``."""
+        values = self.moment(0, t).real / np.pi
+        return np.log(values, where=values > 0, out=np.full(values.shape, -np.inf))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Array:
+        """Return ``n`` independent numbers with the density ``eta``."""
+        nodes, integrals = Profile(self, 1, 0, 1.0).cumulative(self.REACH)
+        return np.asarray(np.interp(rng.random(n) * integrals[-1], integrals, nodes))
 
 
 @dataclass(frozen=True)
@@ -50,18 +65,52 @@ class Logistic(Mollifier):
         q: Complex = np.asarray(0.5 - 1j * np.asarray(t, float) / (2 * np.pi), dtype=np.complex128)
         return scale * _hurwitz_zeta(m + 2, q)
 
+    def log_density(self, t: Array) -> Array:
+        """Return ``-|t| - 2 log(1 + exp(-|t|))``."""
+        size = np.abs(t)
+        return np.asarray(-size - 2 * np.log1p(np.exp(-size)))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Array:
+        """Return ``n`` independent numbers with the logistic distribution."""
+        return rng.logistic(size=n)
+
 
 @dataclass(frozen=True)
 class Gaussian(Mollifier):
-    """The normal density, ``h(xi) = exp(-xi^2 / 2)``. The moments are Kummer functions of ``-t^2 / 2``."""
+    """The normal density, ``h(xi) = exp(-xi^2 / 2)``. The moments are Kummer functions of ``-t^2 / 2``.
+
+    Far from zero they are ``sum_j (-1/2)^j / j! (m + 2 j)! (i / t)^(m + 2 j + 1)``, by Watson's lemma.
+    """
+
+    FAR: ClassVar[float] = 50.0
+    TERMS: ClassVar[int] = 14
 
     def moment(self, m: int, t: Array) -> Complex:
         """Return the moment."""
         t = np.asarray(t, float)
-        z = -(t**2) / 2
+        far = np.abs(t) > self.FAR
+        near = np.where(far, 0.0, t)
+        z = -(near**2) / 2
         even = 2 ** ((m - 1) / 2) * gamma((m + 1) / 2) * hyp1f1((m + 1) / 2, 0.5, z)
-        odd = 2 ** (m / 2) * gamma(m / 2 + 1) * t * hyp1f1(m / 2 + 1, 1.5, z)
-        return np.asarray(even + 1j * odd)
+        odd = 2 ** (m / 2) * gamma(m / 2 + 1) * near * hyp1f1(m / 2 + 1, 1.5, z)
+        return np.where(far, self._far_moment(m, np.where(far, t, self.FAR)), even + 1j * odd)
+
+    def _far_moment(self, m: int, t: Array) -> Complex:
+        """Return the asymptotic series, whose terms are all real or all imaginary."""
+        total = np.zeros(t.shape, complex)
+        for j in range(self.TERMS):
+            power = m + 2 * j + 1
+            unit = (1, 1j, -1, -1j)[power % 4]
+            total += unit * (-0.5) ** j / math.factorial(j) * math.factorial(power - 1) * (1 / t) ** power
+        return total
+
+    def log_density(self, t: Array) -> Array:
+        """Return ``-t^2 / 2 - log(2 pi) / 2``."""
+        return np.asarray(-np.square(t) / 2 - np.log(2 * np.pi) / 2)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Array:
+        """Return ``n`` independent numbers with the standard normal distribution."""
+        return rng.standard_normal(n)
 
 
 @dataclass(frozen=True)
@@ -79,8 +128,25 @@ class Cauchy(Mollifier):
         """Return ``sqrt(d + s - 1)``."""
         return math.sqrt(dimension + order - 1)
 
+    def log_density(self, t: Array) -> Array:
+        """Return ``-log(pi) - log(1 + t^2)``."""
+        return np.asarray(-np.log(np.pi) - np.log1p(np.square(t)))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Array:
+        """Return ``n`` independent numbers with the Cauchy distribution."""
+        return rng.standard_cauchy(n)
+
 
 MOLLIFIERS: dict[str, Mollifier] = {"logistic": Logistic(), "gaussian": Gaussian(), "cauchy": Cauchy()}
+
+
+def as_mollifier(mollifier: str | Mollifier) -> Mollifier:
+    """Return the mollifier that a name stands for, or the object."""
+    if isinstance(mollifier, Mollifier):
+        return mollifier
+    if mollifier not in MOLLIFIERS:
+        raise ValueError(f"`mollifier` must be one of {', '.join(MOLLIFIERS)}, or an object, got {mollifier!r}")
+    return MOLLIFIERS[mollifier]
 
 
 def psi(mollifier: Mollifier, dimension: int, k: int, t: Any) -> Array:
@@ -98,10 +164,20 @@ def psi(mollifier: Mollifier, dimension: int, k: int, t: Any) -> Array:
 class Profile:
     """The function ``psi_{k,delta}(t) = delta^-(d+k) psi_k(t / delta)``, interpolated in a table of ``psi_k``."""
 
+    FAR_NODES: ClassVar[int] = 1000  # beyond the table, for each factor of e
+
     mollifier: Mollifier
     dimension: int
     k: int
     width: float
+
+    def __post_init__(self) -> None:
+        smallest = max(MIN_WIDTH, MAX_SCALE ** (-1 / (self.dimension + self.k)))
+        if not self.width >= smallest:
+            raise ValueError(
+                f"`width` must be at least {smallest:.3g} in {self.dimension} dimensions, got {self.width:.3g}: powers "
+                "of it overflow, or distances to hyperplanes are rounding errors"
+            )
 
     @property
     def scale(self) -> float:
@@ -116,8 +192,13 @@ class Profile:
 
     def cumulative(self, limit: float) -> tuple[Array, Array]:
         """Return nodes in ``[-limit, limit]`` and the integrals of ``|psi_{k,delta}|`` from ``-limit`` to each node."""
-        step = _table(self.mollifier, self.dimension, self.k).step * self.width
-        nodes = np.linspace(-limit, limit, 2 * int(np.ceil(limit / step)) + 1)
+        table = _table(self.mollifier, self.dimension, self.k)
+        near, reach = min(limit, table.END * self.width), limit / self.width
+        nodes = np.linspace(0.0, near, int(np.ceil(near / (table.step * self.width))) + 1)
+        if reach > table.END:  # beyond the table the profile is smooth: equal ratios, however far the limit is
+            ratios = np.geomspace(table.END, reach, int(np.ceil(self.FAR_NODES * np.log(reach / table.END))) + 2)
+            nodes = np.concatenate([nodes, ratios[1:-1] * self.width, [limit]])
+        nodes = np.concatenate([-nodes[:0:-1], nodes])
         return nodes, cumulative_trapezoid(np.abs(self(nodes)), nodes, initial=0.0)
 
 
@@ -143,7 +224,7 @@ class _Table:
         position = np.abs(t)
         position *= 1 / self.step
         far = position >= self.n
-        cell = position.astype(np.int64)
+        cell = np.minimum(position, self.n).astype(np.int64)
         position -= cell
         c = self.coef.take(cell, axis=0, mode="clip")
         values = ((c[..., 3] * position + c[..., 2]) * position + c[..., 1]) * position + c[..., 0]

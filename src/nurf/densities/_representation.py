@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.spatial import cKDTree
-from scipy.special import gammaln
 
 from nurf._blocks import row_blocks
 from nurf._types import Array
 from nurf.densities._angular import sample_around, sphere_quadrature
 from nurf.densities._base import DerivativeDensity, PreparedDensity
-from nurf.densities._profiles import MOLLIFIERS, Mollifier, Profile
+from nurf.densities._point_density import PointDensity, check_rho, log_point_density
+from nurf.densities._profiles import Mollifier, Profile, as_mollifier
+from nurf.densities._rows import complete
 from nurf.densities._samplers import SAMPLERS, Draw, Sampler
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Domain, Hyperplanes
@@ -34,8 +33,8 @@ class Representation(DerivativeDensity):
     - ``c_delta = int a^T hess f(x) a psi_{s-2,delta}(a.x + b) dx`` from Hessians,
 
     (sections 3.2, 4.1 and 4.4). The integral is estimated by the weighted mean over the data of the integrand divided
-    by the density ``rho`` of the points; points with unknown data contribute zero. For several outputs, ``|c_delta|``
-    is the norm of the vector of their coefficients.
+    by the density ``rho`` of the points; points at which the data are not fully known contribute zero. For several
+    outputs, ``|c_delta|`` is the norm of the vector of their coefficients.
 
     Parameters
     ----------
@@ -58,23 +57,21 @@ class Representation(DerivativeDensity):
     width: float | None = None
     mollifier: str | Mollifier = "logistic"
     data: str | None = None
-    rho: str | Callable[[Array], Array] = "uniform"
+    rho: PointDensity = "uniform"
     sampler: str | Sampler = "rejection"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.width is not None and not (np.isfinite(self.width) and self.width > 0):
             raise ValueError(f"`width` must be a number > 0, got {self.width!r}")
-        for name, table in (("mollifier", MOLLIFIERS), ("sampler", SAMPLERS)):
-            value = getattr(self, name)
-            if isinstance(value, str) and value not in table:
-                raise ValueError(f"`{name}` must be one of {', '.join(table)}, or an object, got {value!r}")
+        as_mollifier(self.mollifier)
+        if isinstance(self.sampler, str) and self.sampler not in SAMPLERS:
+            raise ValueError(f"`sampler` must be one of {', '.join(SAMPLERS)}, or an object, got {self.sampler!r}")
         if self.data is not None and self.data not in DATA[: self.order + 1]:
             raise ValueError(
                 f"`data` must be one of {', '.join(DATA[: self.order + 1])} for order {self.order}, got {self.data!r}"
             )
-        if not callable(self.rho) and self.rho not in ("uniform", "knn"):
-            raise ValueError(f"`rho` must be 'uniform', 'knn' or a function, got {self.rho!r}")
+        check_rho(self.rho)
 
     @property
     def power(self) -> int:
@@ -86,6 +83,11 @@ class Representation(DerivativeDensity):
         """The kind of derivatives in the formula; empty if it uses values."""
         return frozenset(DATA[self.power : self.power + 1]) - {"values"}
 
+    def missing(self, jet: Jet) -> list[str]:
+        """Return what the formula requires and the data do not have: derivatives that are known in all directions."""
+        incomplete = [f"complete {DATA[self.power]}"] if self.power and not complete(jet, self.power).any() else []
+        return super().missing(jet) or incomplete
+
     def at_width(self, width: float) -> Representation:
         """Return a copy with the width of the neurons if ``width`` is None."""
         return replace(self, width=width) if self.width is None else self
@@ -93,7 +95,7 @@ class Representation(DerivativeDensity):
     def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
         if self.width is None:
             raise ValueError("`width` must be a number > 0, got None: the width of the neurons is unknown")
-        mollifier = MOLLIFIERS[self.mollifier] if isinstance(self.mollifier, str) else self.mollifier
+        mollifier = as_mollifier(self.mollifier)
         d = jet.n_features
         profile = Profile(mollifier, d, self.order - self.power, self.width * mollifier.stretch(d, self.order))
         data = _data(jet, self.power)
@@ -101,25 +103,10 @@ class Representation(DerivativeDensity):
         if scale == 0:
             raise ValueError(f"all known {DATA[self.power]} are zero: the density is zero everywhere; use Uniform()")
         directions, strengths = _decomposition(data / scale, d)
-        weights = jet.weights(min(self.power, 1))
-        strengths = strengths * (weights / weights.sum() / self._rho(jet))[:, None, None]
+        weights, rho = jet.weights(min(self.power, 1)), np.exp(log_point_density(self.rho, jet))
+        strengths = strengths * (weights / weights.sum() / rho)[:, None, None]
         sampler = SAMPLERS[self.sampler] if isinstance(self.sampler, str) else self.sampler
         return PreparedRepresentation(jet.X, directions, strengths, scale, self.power, profile, domain, sampler)
-
-    def _rho(self, jet: Jet) -> Array:
-        n = len(jet)
-        if self.rho == "uniform":
-            sides = np.ptp(jet.X, axis=0)
-            return np.full(n, 1 / np.prod(sides[sides > 0]))
-        if self.rho == "knn":
-            return _nearest_neighbour_density(jet.X, jet.weights(0))
-        assert callable(self.rho)
-        rho = np.asarray(self.rho(jet.X), float)
-        if rho.shape != (n,):
-            raise ValueError(f"`rho` must return {n} numbers > 0, got shape {rho.shape}")
-        if not np.all((rho > 0) & np.isfinite(rho)):
-            raise ValueError(f"`rho` must return {n} numbers > 0, got the smallest {rho.min()}")
-        return rho
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +222,8 @@ def _data(jet: Jet, power: int) -> Array:
     assert array is not None
     array = array.reshape(len(jet), -1, *array.shape[array.ndim - power :])
     unknown = np.isnan(array).any(axis=tuple(range(2, 2 + power)), keepdims=True)
+    if power == 1 and jet.frames is not None:
+        unknown |= ~complete(jet, power)[:, None, None]
     return np.where(unknown, 0.0, array)
 
 
@@ -255,23 +244,3 @@ def _decomposition(data: Array, d: int) -> tuple[Array, Array]:
     side = np.cos(np.arange(1, d + 1))  # orthogonal to no vector of whole numbers, nor to any that data would have
     vectors = np.swapaxes(vectors, 2, 3)
     return np.where(vectors @ side < 0, -1.0, 1.0)[..., None].reshape(n, -1, 1) * vectors.reshape(n, -1, d), values
-
-
-def _nearest_neighbour_density(X: Array, weights: Array) -> Array:
-    """Return a nearest-neighbour estimate of the density of the points, of shape (n,).
-
-    The relative weight of the ``j`` nearest neighbours, divided by the volume of the ball that contains them; ``j`` is
-    about the square root of the number of points.
-    """
-    n, d = X.shape
-    if n < 2:
-        return np.ones(n)
-    j = min(n - 1, max(1, round(np.sqrt(n))))
-    tree, radii, shares = cKDTree(X), np.empty(n), np.empty(n)
-    for rows in row_blocks(n, j):
-        distances, neighbours = tree.query(X[rows], k=j + 1)
-        radii[rows] = distances[:, -1]
-        shares[rows] = weights[neighbours[:, 1:]].sum(axis=1) / weights.sum()
-    radii = np.maximum(radii, radii[radii > 0].min() if np.any(radii > 0) else 1.0)
-    log_volume = d / 2 * np.log(np.pi) - gammaln(d / 2 + 1) + d * np.log(radii)
-    return np.asarray(shares * np.exp(-log_volume))

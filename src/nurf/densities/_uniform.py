@@ -10,8 +10,10 @@ from nurf._types import Array
 from nurf.densities._angular import log_sphere_area
 from nurf.densities._base import Density, PreparedDensity
 from nurf.jets import Jet
-from nurf.networks import Domain, Hyperplanes
+from nurf.networks import Box, Domain, Hyperplanes
 from nurf.networks._hyperplanes import normalised
+
+DomainOf = str | Domain | None
 
 
 @dataclass(frozen=True)
@@ -20,10 +22,22 @@ class Uniform(Density):
 
     ``dM(a, b) = da / |S^{d-1}| db / (b_max(a) - b_min(a))``, which on the ball of radius ``R`` is
     ``da db / (2 R |S^{d-1}|)``.
+
+    Parameters
+    ----------
+    domain : {"box"}, Domain or None, default=None
+        The set ``D`` that the hyperplanes intersect: ``b`` is uniform in ``-a.D`` (paper, section 4.3.1). "box" is the
+        bounding box of the points. None is the domain that ``prepare`` takes, in the estimators the unit ball into
+        which the inputs are scaled.
     """
 
+    domain: DomainOf = None
+
+    def __post_init__(self) -> None:
+        check_domain(self.domain)
+
     def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
-        return PreparedUniform(domain, jet.n_features)
+        return PreparedUniform(domain_of(self.domain, jet, domain), jet.n_features)
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,19 @@ class PreparedUniform(PreparedDensity):
     def log_density(self, hyperplanes: Hyperplanes) -> Array:
         """Return ``-log |S^{d-1}| - log(b_max - b_min)``, or minus infinity if the hyperplane misses the domain."""
         return log_uniform_offsets(hyperplanes, self.domain) - log_sphere_area(self.dimension)
+
+
+def check_domain(domain: DomainOf) -> None:
+    """Raise a ``ValueError`` unless ``domain`` is "box", a domain or None."""
+    if not (domain is None or domain == "box" or hasattr(domain, "offset_range")):
+        raise ValueError(f"`domain` must be 'box', a Domain or None, got {domain!r}")
+
+
+def domain_of(domain: DomainOf, jet: Jet, default: Domain) -> Domain:
+    """Return the domain that the parameter ``domain`` of a density stands for."""
+    if isinstance(domain, str):
+        return Box.around(jet.X)
+    return default if domain is None else domain
 
 
 def with_uniform_offsets(directions: Array, domain: Domain, rng: np.random.Generator) -> Hyperplanes:

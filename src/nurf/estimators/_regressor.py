@@ -14,6 +14,7 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import Density, Local, Nonlocal, Uniform
+from nurf.densities._rows import complete
 from nurf.estimators._base import (
     TAILS,
     NetworkRegressor,
@@ -96,8 +97,9 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         The same for Hessians (in the Frobenius norm).
     derivatives : {"auto", "given", "estimate"}, default "auto"
         Which derivatives hyperplanes are sampled from. "given": those that are given. "estimate": unknown ones are
-        estimated by the derivatives of a smaller network. "auto" estimates them if they are fully known at less than
-        half of the points, the activation is smooth and the density is "auto"; and it may ignore derivatives.
+        estimated by the derivatives of a smaller network. "auto" estimates them if the activation is smooth and they
+        are fully known at less than half of the points, or too few for the density that was asked for; and it may
+        ignore derivatives if the density is "auto".
     growth : float, None or "auto", default "auto"
         Number of neurons of a stage over that of the stage before, for residual stages: each stage samples from the
         density of the residual of the one before. None samples from the density of the data only. "auto" chooses.
@@ -235,14 +237,15 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         activation = activations[0]
         named, order = self._named_density(activation), sampling_order(jet, activation)
         density = Nonlocal(order) if named is None else named
-        informative = density.needs <= jet.known and not (named is None and zero_derivatives(jet, order))
-        estimate = self._estimates(jet, activation)
+        missing = density.missing(jet)
+        informative = not missing and not (named is None and zero_derivatives(jet, order))
+        estimate = self._estimates(jet, activation, unusable=named is not None and bool(missing))
         densities: tuple[Density, ...] = (density,)
         if named is None:
             densities = (Local(order, None), Nonlocal(order), Uniform()) if informative else (Uniform(),)
         elif estimate and not informative:
             densities = (Uniform(),)
-        elif missing := sorted(density.needs - jet.known):
+        elif missing:
             got = " and ".join(sorted(jet.known)) or "no derivatives"
             raise ValueError(
                 f"{density!r} needs {' and '.join(missing)}, got {got}: pass them to `fit`, or use "
@@ -311,13 +314,18 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             return (self._make_activation(None if chosen else self.width),)
         return tuple(kind(width) for width in WIDTHS)
 
-    def _estimates(self, jet: Jet, activation: Activation) -> bool:
-        """Return whether unknown derivatives may be estimated for the sampling."""
+    def _estimates(self, jet: Jet, activation: Activation, unusable: bool) -> bool:
+        """Return whether unknown derivatives may be estimated for the sampling.
+
+        A gradient that is known in part does not show the direction in which the function varies. If the named density
+        is ``unusable``, nothing can be sampled without an estimate.
+        """
         chosen = choose("derivatives", self.derivatives, {"given": False, "estimate": True, "auto": None})
         order = sampling_order(jet, activation)
         if chosen is None:
             smooth = isinstance(activation, SmoothActivation) and not np.ndim(activation.width)
-            chosen = smooth and self.density == "auto" and _known_share(jet, order) < ENOUGH
+            too_few = self.density == "auto" and np.mean(complete(jet, order)) < ENOUGH
+            chosen = smooth and (too_few or unusable)
         if chosen:
             activation.require(order)
         return bool(chosen)
@@ -406,16 +414,3 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         if finding.consistent is False:
             raise ValueError(f"`gradients` contradict the values: {finding.message}")
         return [] if finding.consistent else [UserWarning(f"`gradients` could not be confirmed: {finding.message}")]
-
-
-def _known_share(jet: Jet, order: int) -> float:
-    """Return the share of the points at which the derivatives of an order are fully known.
-
-    A gradient that is known in part does not show the direction in which the function varies.
-    """
-    derivatives = jet.derivatives(order)
-    if derivatives is None:
-        return 0.0
-    if order == 1 and jet.frames is not None:
-        return float(np.mean(np.sum(jet.frames**2, axis=(1, 2)) > jet.n_features - 0.5))
-    return float(np.mean(~np.isnan(derivatives.reshape(len(jet), -1)).any(axis=1)))

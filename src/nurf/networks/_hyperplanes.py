@@ -136,6 +136,19 @@ class Box:
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
 
+    @classmethod
+    def around(cls, X: Any) -> Box:
+        """Return the bounding box of points (n, d); a side of length zero becomes as long as the longest one.
+
+        >>> Box.around([[0.0, 1.0], [4.0, 1.0]])
+        Box(lower=array([ 0., -1.]), upper=array([4., 3.]))
+        """
+        X = np.asarray(X, float)
+        lower, upper = X.min(axis=0), X.max(axis=0)
+        longest = np.max(upper - lower) or 1.0
+        margin = np.where(upper > lower, 0.0, longest / 2)
+        return cls(lower - margin, upper + margin)
+
     @property
     def max_norm(self) -> float:
         """The distance of the farthest corner from the origin."""
