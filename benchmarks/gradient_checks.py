@@ -91,7 +91,7 @@ def unscaled(X, y, G, rng):
 
 def rescaled(X, y, G, rng):
     """Standardised values with the gradients of the unscaled ones."""
-    return X, (y - y.mean()) / y.std() , G * 7.3
+    return X, (y - y.mean()) / y.std(), G * 7.3
 
 
 MISTAKES = {  # name: data -> wrong data, words of the right advice
@@ -127,6 +127,7 @@ def right(n, d, rng, function, noise):
 def gradient_noise(level):
     def noisy(X, y, G, rng):
         return X, y, G + level * np.sqrt(np.mean(G**2, axis=0)) * rng.normal(size=G.shape)
+
     return noisy
 
 
@@ -146,8 +147,14 @@ def rates(samples, dimensions, seeds, noise):
                         X, y, G = spoil(*right(n, d, rng, function, noise), rng)
                         found = check_derivatives(X, y, G)
                         named = any(word in found.message for word in words)
-                        counts.append((found.consistent is False, found.consistent is False and named,
-                                       found.consistent is False and not named and "more than one" not in found.message, found.consistent is True))
+                        counts.append(
+                            (
+                                found.consistent is False,
+                                found.consistent is False and named,
+                                found.consistent is False and not named and "more than one" not in found.message,
+                                found.consistent is True,
+                            )
+                        )
             table[name, n] = np.mean(counts, axis=0)
     for n in samples:
         counts = []
@@ -155,15 +162,26 @@ def rates(samples, dimensions, seeds, noise):
             for seed in range(seeds):
                 found = check_derivatives(*jacobian(n, d, np.random.default_rng([seed, n, d])))
                 named = "transposed" in found.message
-                counts.append((found.consistent is False, named, found.consistent is False and not named, found.consistent is True))
+                counts.append(
+                    (
+                        found.consistent is False,
+                        named,
+                        found.consistent is False and not named,
+                        found.consistent is True,
+                    )
+                )
         table["transposed Jacobian", n] = np.mean(counts, axis=0)
     return table
 
 
 def false_alarms(samples, dimensions, seeds):
     table, seconds, calls = {}, 0.0, 0
-    spoils = {"none": lambda X, y, G, rng: (X, y, G)} | {f"{100 * level:g}% in the gradients": gradient_noise(level) for level in (0.1, 0.5, 1, 2)}
-    cases = [("exact", 0.0, "none"), ("20% in the values", 0.2, "none")] + [(name, 0.0, name) for name in list(spoils)[1:]]
+    spoils = {"none": lambda X, y, G, rng: (X, y, G)} | {
+        f"{100 * level:g}% in the gradients": gradient_noise(level) for level in (0.1, 0.5, 1, 2)
+    }
+    cases = [("exact", 0.0, "none"), ("20% in the values", 0.2, "none")] + [
+        (name, 0.0, name) for name in list(spoils)[1:]
+    ]
     for name, noise, spoil in cases:
         for n in samples:
             alarms, confirmed, total = 0, 0, 0
@@ -185,7 +203,9 @@ def false_alarms(samples, dimensions, seeds):
     print("seconds per call", seconds / calls)
     return table
 
+
 VERBOSE = False
+
 
 def main():
     parser = argparse.ArgumentParser()
@@ -199,10 +219,18 @@ def main():
     global VERBOSE
     VERBOSE = options.verbose
     if options.part != "wrong":
-      table = false_alarms(options.samples, options.dimensions, options.seeds)
-      for name in dict.fromkeys(name for name, _ in table):
-        print(f"| {name} | " + " | ".join("{} of {} ({:.0%} conf)".format(*table[name, n][:2], table[name, n][2]/table[name, n][1]) for n in options.samples) + " |")
-    if options.part == "right": return
+        table = false_alarms(options.samples, options.dimensions, options.seeds)
+        for name in dict.fromkeys(name for name, _ in table):
+            print(
+                f"| {name} | "
+                + " | ".join(
+                    "{} of {} ({:.0%} conf)".format(*table[name, n][:2], table[name, n][2] / table[name, n][1])
+                    for n in options.samples
+                )
+                + " |"
+            )
+    if options.part == "right":
+        return
     found = rates(options.samples, options.dimensions, options.seeds, options.noise)
     for name in dict.fromkeys(name for name, _ in found):
         cells = ["{:.0%} {:.0%} {:.1%} conf{:.0%}".format(*found[name, n]) for n in options.samples]

@@ -1,11 +1,12 @@
 """The check of gradients: it confirms right ones, names the mistake in wrong ones, and does not accuse noise."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
 
-from nurf import RandomFeatureRegressor, check_derivatives, problems
+from nurf import RandomFeatureRegressor, SparseFeatureRegressor, check_derivatives, problems
 
 SMOOTH = [  # between neighbours among 500 points the trapezoidal rule errs by less than a tenth
     problems.get("gaussian_bump"),
@@ -457,42 +458,95 @@ class TestSeveralOutputs:
         assert finding.consistent is False
 
 
-class TestInFit:
-    def fit(self, *data, **gradients):
-        return RandomFeatureRegressor(30, check_gradients=True, random_state=0).fit(*data, **gradients)
+ESTIMATORS = [
+    lambda action: RandomFeatureRegressor(30, check_gradients=action, random_state=0),
+    lambda action: SparseFeatureRegressor(0.01, gradient_weight=0.1, check_gradients=action, random_state=0),
+]
 
-    def test_right_gradients_pass(self):
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["sampled", "sparse"])
+class TestInFit:
+    @pytest.mark.parametrize("action", ["warn", "raise", False])
+    def test_right_gradients_pass(self, estimator, action):
         X, y, gradients = make_data()
-        assert self.fit(X, y, gradients=gradients).score(X, y) > 0.9
+        model = estimator(action).fit(X, y, gradients=gradients)
+        assert model.score(X, y) > 0.9
+        assert (model.gradient_check_ is not None) == (action is not False)
 
     @pytest.mark.parametrize(("factor", "finding"), [(-1, "wrong sign"), (100, "must be multiplied by 0.01")])
-    def test_wrong_gradients_raise(self, factor, finding):
+    def test_wrong_gradients_raise(self, estimator, factor, finding):
         X, y, gradients = make_data()
         with pytest.raises(ValueError, match=rf"`gradients` contradict the values: .*{finding}"):
-            self.fit(X, y, gradients=factor * gradients)
+            estimator("raise").fit(X, y, gradients=factor * gradients)
 
-    def test_noise_warns_at_the_line_of_the_caller(self):
-        X, _, gradients = make_data()
-        y = np.random.default_rng(0).normal(size=len(X))
-        model = RandomFeatureRegressor(30, check_gradients=True, random_state=0)
-        with pytest.warns(UserWarning, match="`gradients` could not be confirmed: .*do not explain") as record:
-            model.fit(X, y, gradients=gradients)
-        assert record[0].filename == __file__
-
-    def test_nothing_to_check_raises(self):
-        with pytest.raises(ValueError, match="needs gradients, got none"):
-            self.fit(*make_data()[:2])
-
-    def test_nothing_is_checked_unless_asked_for(self):
+    def test_wrong_gradients_warn_in_one_line_at_the_line_of_the_caller(self, estimator):
         X, y, gradients = make_data()
-        model = RandomFeatureRegressor(30, random_state=0).fit(X, y, gradients=-gradients)
-        assert model.score(X, y) > 0.5
+        with pytest.warns(UserWarning, match="`gradients` contradict the values: .*the wrong sign") as record:
+            model = estimator("warn").fit(X, y, gradients=-gradients)
+        assert len(record) == 1
+        assert "\n" not in str(record[0].message)
+        assert record[0].filename == __file__
+        assert model.gradient_check_.message == "the gradients have the wrong sign"
 
-    def test_rows_of_weight_zero_are_not_checked(self):
+    def test_what_cannot_be_decided_is_not_said(self, estimator):
+        X, _, gradients = make_data(100)
+        y = np.random.default_rng(0).normal(size=len(X))
+        assert estimator("raise").fit(X, y, gradients=gradients).gradient_check_.consistent is None
+
+    def test_no_gradients_are_not_checked(self, estimator):
+        X, y, _ = make_data(100)
+        sparse = isinstance(estimator("raise"), SparseFeatureRegressor)
+        model = estimator("raise").set_params(gradient_weight=0.0 if sparse else "auto")
+        assert model.fit(X, y).gradient_check_ is None
+
+    def test_nothing_is_checked_if_it_is_turned_off(self, estimator):
+        X, y, gradients = make_data()
+        assert estimator(False).fit(X, y, gradients=-gradients).gradient_check_ is None
+
+    def test_rows_of_weight_zero_are_not_checked(self, estimator):
         X, y, gradients = make_data(800)
         counts = np.arange(800) % 2
         gradients[counts == 0] *= -1
-        assert self.fit(X, y, gradients=gradients, sample_weight=counts).score(X[counts > 0], y[counts > 0]) > 0.5
+        for name in ("sample_weight", "derivative_weight"):
+            model = estimator("raise").fit(X, y, gradients=gradients, **{name: counts})
+            assert model.score(X[counts > 0], y[counts > 0]) > 0.5
+
+    @pytest.mark.parametrize("action", [True, None, "yes", 0])
+    def test_other_actions_are_refused(self, estimator, action):
+        X, y, gradients = make_data(20)
+        with pytest.raises(ValueError, match="`check_gradients` must be 'warn', 'raise' or False, got"):
+            estimator(action).fit(X, y, gradients=gradients)
+
+
+class TestReport:
+    def line(self, gradients, **options):
+        X, y, right = make_data(200)
+        model = RandomFeatureRegressor(30, random_state=0, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model.fit(X, y, gradients=None if gradients is None else gradients(right))
+        return dict(model.report().lines)["derivatives in the loss"], model
+
+    def test_none(self):
+        assert self.line(None)[0] == "none were given"
+
+    def test_contradictory_ones_are_not_used(self):
+        """Gradients of a thousand times the size never help, whatever their weight."""
+        line, model = self.line(lambda right: 1000 * right)
+        assert model.gradient_weight_ == 0
+        wrong = (
+            r"they contradict the values \(the gradients must be multiplied by 0.001\), error \S+ with and \S+ without"
+        )
+        assert re.match(rf"(not used|used in the sampling only): {wrong} them", line)
+
+    def test_contradictory_ones_with_a_given_weight(self):
+        line, _ = self.line(lambda right: -right, gradient_weight=0.1)
+        assert line == "gradients 0.1: although they contradict the values (the gradients have the wrong sign)"
+
+    def test_a_weight_of_zero(self):
+        assert (
+            self.line(lambda right: right, gradient_weight=0.0, density="uniform")[0] == "not used: their weight is 0"
+        )
 
 
 @pytest.mark.parametrize(

@@ -164,9 +164,7 @@ class _Check:
             if room < MIN_PAIRS:
                 continue
             corrected = self.samples.corrected(near, mistake.slopes).misfit * np.sqrt(near.count / room)
-            if corrected > EXPLAINED or not _is_better(
-                corrected, min(1.0, near.misfit), room, choices=mistake.choices
-            ):
+            if corrected > EXPLAINED or not _is_better(corrected, min(1.0, near.misfit), room, choices=mistake.choices):
                 continue
             if self.is_mild(mistake) and corrected > min(near.misfit / 10, EXACT / 2):
                 continue
@@ -187,7 +185,7 @@ class _Check:
         for corrected, mistake in fitting:
             is_rival = not (mistake.extends(best) or _is_better(misfit, corrected, count - best.n_fitted))
             if is_rival and self.distance(mistake.slopes, best.slopes) > EXACT:
-                return "the gradients contradict the values, and more than one mistake would explain it"
+                return "more than one mistake would explain them"
         return best.words
 
     def is_mild(self, mistake: Mistake) -> bool:
@@ -195,7 +193,7 @@ class _Check:
         return self.distance(mistake.slopes, self.samples.slopes) < 0.5
 
     def distance(self, a: Array, b: Array) -> float:
-        """Return how much gradients (n, d) differ, relative to the smaller ones, with inputs in units of their ranges."""
+        """Return how much gradients (n, d) differ, relative to the smaller ones, in units of the ranges of the inputs."""
         finite = np.isfinite(a) & np.isfinite(b)
         a, b = (np.where(finite, slopes, 0.0) * self.samples.ranges / self.samples.value_std for slopes in (a, b))
         return float(np.linalg.norm(a - b)) / max(min(float(np.linalg.norm(a)), float(np.linalg.norm(b))), TINY)
@@ -227,7 +225,11 @@ def _other_gradients(slopes: Array, output: int) -> tuple[Mistake, ...]:
     n, k, d = slopes.shape
     if k == 1:
         return (Mistake(TRANSPOSED, "transposed", slopes[:, 0].T),) if n == d else ()
-    found = [Mistake(f"they are the gradients of output {q}", f"output {q}", slopes[:, q]) for q in range(min(k, MAX_OUTPUTS)) if q != output]
+    found = [
+        Mistake(f"they are the gradients of output {q}", f"output {q}", slopes[:, q])
+        for q in range(min(k, MAX_OUTPUTS))
+        if q != output
+    ]
     if k == d:
         words = f"{TRANSPOSED}: `gradients[n, i, j]` must be the derivative of output i by input j"
         found.insert(0, Mistake(words, "transposed", slopes[:, :, output]))

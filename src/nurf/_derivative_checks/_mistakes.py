@@ -52,8 +52,8 @@ def possible_mistakes(samples: Samples, near: Pairs) -> Iterator[Mistake]:
 def _logarithms(samples: Samples) -> Iterator[Mistake]:
     """Yield derivatives by or of logarithms, where values or inputs are none, and the other way round."""
     X, y, slopes = samples.X, samples.y[:, None], samples.slopes
-    inputs = "the gradients seem to be multiplied by the inputs (x dy/dx, the derivatives by log x): divide each by its input"
-    yield Mistake(inputs, "inputs", slopes / X)
+    found = "the gradients seem to be multiplied by the inputs (x dy/dx, that is dy / dlog x): divide each by its input"
+    yield Mistake(found, "inputs", slopes / X)
     found = "the gradients seem to be logarithmic derivatives (dlog y / dlog x): multiply each by y / x"
     yield Mistake(found, "elasticities", slopes * y / X)
     yield Mistake("the gradients seem to be those of log y: multiply them by y", "of log y", slopes * y)

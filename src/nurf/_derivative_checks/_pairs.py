@@ -109,7 +109,7 @@ class Pairs:
     def count(self) -> float:
         """The effective number of pairs: fewer if few of them have a large rise or misfit, or if much was fitted."""
         residual = self.rise - self.terms.sum(axis=1)
-        return min(_effective_number(self.rise), _effective_number(residual)) - self.extra.shape[1]
+        return min(_effective_number(self.rise), _effective_number(residual)) - float(self.extra.shape[1])
 
     def misfit_of(self, prediction: Array) -> float:
         """Return the relative misfit of a prediction (p,) of the rises."""

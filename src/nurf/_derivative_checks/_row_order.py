@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial import cKDTree
 
 from nurf._derivative_checks._pairs import TINY, Samples
-from nurf._types import Array, Mask
+from nurf._types import Array
 
 MAX_QUERIES = 300  # points for which the gradient is searched
 MAX_GRADIENTS = 2000  # gradients among which it is searched
