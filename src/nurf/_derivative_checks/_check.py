@@ -21,8 +21,9 @@ EXACT = 0.1  # relative misfit below which no mistake is searched for
 NEGLIGIBLE = 0.02  # relative misfits below which no correction is better than another one
 BETTER = 2.0  # factor by which a correction must lower the misfit
 NESTED = 3.0  # factor by which it must lower that of a simpler one, of which that is a special case
-EVIDENCE = 16.0  # minus the logarithm of the probability that a correction fits by chance
+EVIDENCE = 12.0  # minus the logarithm of the probability that a correction fits by chance
 TRANSPOSED = "the gradients are transposed"
+AMBIGUOUS = Mistake("more than one mistake would explain them", "ambiguous", np.empty((0, 0)), np.iinfo(np.int64).max)
 MAX_OUTPUTS = 8  # among which gradients are compared with the values of the others
 
 
@@ -133,14 +134,14 @@ class _Check:
         """Return the result for the nearest neighbours or, if they are dominated by noise, for more distant ones."""
         misfits = [tier.misfit for tier in tiers]
         rises = [float(np.linalg.norm(tier.rise)) / np.sqrt(len(tier.rise)) for tier in tiers]
-        shuffled = "the rows of the gradients are in another order than the points"
+        shuffled = "the rows of the gradients seem to be in another order than the points"
         for k, misfit in enumerate(misfits):
             # distant pairs tell more than near ones if their values differ more, for example if the values are noisy
             several = tiers[k : k + 3] if k == 0 or rises[k] > 1.5 * rises[0] else []
             if several and misfit > EXACT:
-                mistake = self.mistake([pairs.equalized() for pairs in several]) or self.mistake(several)
-                if mistake is not None:
-                    return DerivativeCheck(False, misfits[0], mistake)
+                found = [*self.mistakes([pairs.equalized() for pairs in several]), *self.mistakes(several)]
+                if found:
+                    return DerivativeCheck(False, misfits[0], min(found, key=lambda mistake: mistake.n_fitted).words)
             # if the values are noisy, nearer pairs may have a large misfit, but must not contradict the gradients
             if misfit <= EXPLAINED and not any(pairs.wrong_factors()[1].any() for pairs in tiers[:k]):
                 if misfits[0] > EXACT and are_shuffled(self.samples):
@@ -154,8 +155,8 @@ class _Check:
         reasons = "noise, too few points for a rough function, or wrong columns"
         return DerivativeCheck(None, misfits[0], f"{found} ({reasons})")
 
-    def mistake(self, tiers: list[Pairs]) -> str | None:
-        """Return a message about the mistake in the gradients that explains the first of the ``tiers``, or None."""
+    def mistakes(self, tiers: list[Pairs]) -> list[Mistake]:
+        """Return the mistake in the gradients that explains the first of the ``tiers``, if there is one."""
         near, far = tiers[0], _farther(tiers)
         growth = float(np.median((far.lengths / far.weights) ** 2) / np.median((near.lengths / near.weights) ** 2))
         fitting: list[tuple[float, Mistake]] = []
@@ -173,10 +174,10 @@ class _Check:
                 fitting.append((corrected, mistake))
         return self.best(fitting, near.count)
 
-    def best(self, fitting: list[tuple[float, Mistake]], count: float) -> str | None:
-        """Return the words of the mistake that explains the values clearly better than its rivals."""
+    def best(self, fitting: list[tuple[float, Mistake]], count: float) -> list[Mistake]:
+        """Return the mistake that explains the values clearly better than its rivals, if there is one."""
         if not fitting:
-            return None
+            return []
         misfit, best = fitting[0]
         for corrected, mistake in fitting[1:]:
             ratio = NESTED if mistake.extends(best) else BETTER
@@ -185,8 +186,8 @@ class _Check:
         for corrected, mistake in fitting:
             is_rival = not (mistake.extends(best) or _is_better(misfit, corrected, count - best.n_fitted))
             if is_rival and self.distance(mistake.slopes, best.slopes) > EXACT:
-                return "more than one mistake would explain them"
-        return best.words
+                return [AMBIGUOUS]
+        return [best]
 
     def is_mild(self, mistake: Mistake) -> bool:
         """Return whether a mistake changes the gradients by less than half of their size."""

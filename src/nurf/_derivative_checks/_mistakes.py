@@ -15,7 +15,7 @@ from nurf._types import Array, Index
 PAIRS_PER_FACTOR = 4  # pairs that are needed for each factor
 MAX_SEARCHED = 10  # columns with wrong factors that are searched one after the other
 MAX_NUMBERS = 6  # in a message
-ROUND = 0.15  # relative distance of a power of ten that may be meant
+ROUND = 0.2  # relative distance of a power of ten that may be meant
 LOG10 = float(np.log(10))
 
 
@@ -149,7 +149,7 @@ def _rounded(near: Pairs, factor: float, line: Array, rest: Array | float = 0.0)
         return factor, False
     power = float(np.sign(factor) * 10.0 ** np.round(np.log10(abs(factor))))
     misfit, rounded = (near.misfit_of(rest + number * line) for number in (factor, power))
-    is_round = abs(factor / power - 1) < ROUND and rounded <= 1.25 * misfit + 0.01
+    is_round = abs(factor / power - 1) < ROUND and rounded <= 1.25 * misfit + 0.02
     return (power, True) if is_round else (factor, False)
 
 
