@@ -179,6 +179,14 @@ def false_alarms(samples, dimensions, seeds):
     spoils = {"none": lambda X, y, G, rng: (X, y, G)} | {
         f"{100 * level:g}% in the gradients": gradient_noise(level) for level in (0.1, 0.5, 1, 2)
     }
+
+    def hide(X, y, G, rng):
+        G = G.copy()
+        if G.shape[1] > 1:
+            G[:, 0] = np.nan
+        return X, y, G
+
+    spoils["one input unknown"] = hide
     cases = [("exact", 0.0, "none"), ("20% in the values", 0.2, "none")] + [
         (name, 0.0, name) for name in list(spoils)[1:]
     ]

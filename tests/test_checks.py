@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from nurf import RandomFeatureRegressor, SparseFeatureRegressor, check_derivatives, problems
 
@@ -331,6 +332,206 @@ def test_mistakes_beside_noise_are_not_confirmed(problem, factor, noise, partial
     gradients[:, column if partial else slice(None)] *= factor
     if not partial or factor < 0:  # a quarter of one slope of many may hide in the noise
         assert check_derivatives(X, y, gradients).consistent is not True
+
+
+def positive_data(n=500, d=3, seed=0):
+    """Positive inputs in units of their own, positive values, and gradients."""
+    Z, units = np.random.default_rng(seed).uniform(0.5, 2.5, size=(n, d)), 10.0 ** (np.arange(d) - 1)
+    return Z * units, 4 + np.sin(1.5 * Z).sum(axis=1), 1.5 * np.cos(1.5 * Z) / units
+
+
+ADVICE = {  # what is wrong: wrong data, and words of the message; and what the advice makes of the gradients
+    "x dy/dx": (
+        lambda X, y, G: (X, y, G * X),
+        "multiplied by the inputs (x dy/dx, that is dy / dlog x): divide each by its input",
+        lambda X, y, G: G / X,
+    ),
+    "dlog y / dlog x": (
+        lambda X, y, G: (X, y, G * X / y[:, None]),
+        "logarithmic derivatives (dlog y / dlog x): multiply each by y / x",
+        lambda X, y, G: G * y[:, None] / X,
+    ),
+    "of log y": (
+        lambda X, y, G: (X, y, G / y[:, None]),
+        "those of log y: multiply them by y",
+        lambda X, y, G: G * y[:, None],
+    ),
+    "log y": (
+        lambda X, y, G: (X, np.log(y), G),
+        "`y` seems to be logarithms, but the gradients are not theirs: divide them by exp(y)",
+        lambda X, y, G: G / np.exp(y)[:, None],
+    ),
+    "log10 y": (
+        lambda X, y, G: (X, np.log10(y), G),
+        "`y` seems to be logarithms, but the gradients are not theirs: divide them by 10^y log(10)",
+        lambda X, y, G: G / (10 ** y[:, None] * np.log(10)),
+    ),
+    "log x": (
+        lambda X, y, G: (np.log(X), y, G),
+        "`X` seems to be logarithms, but the gradients are not by them: multiply each by exp(x)",
+        lambda X, y, G: G * np.exp(X),
+    ),
+    "log10 x": (
+        lambda X, y, G: (np.log10(X), y, G),
+        "`X` seems to be logarithms, but the gradients are not by them: multiply each by 10^x log(10)",
+        lambda X, y, G: G * 10**X * np.log(10),
+    ),
+    "standardised units": (
+        lambda X, y, G: (X, y, G * X.std(axis=0) / y.std()),
+        "multiply them by the standard deviation of the values, and divide each by that of its input",
+        lambda X, y, G: G * y.std() / X.std(axis=0),
+    ),
+}
+
+
+class TestAdvice:
+    @pytest.mark.parametrize("mistake", ADVICE)
+    @pytest.mark.parametrize("n", [100, 500])
+    def test_is_right_and_mends_the_gradients(self, mistake, n):
+        spoil, words, mend = ADVICE[mistake]
+        X, y, gradients = spoil(*positive_data(n))
+        finding = check_derivatives(X, y, gradients)
+        assert finding.consistent is False
+        assert finding.message.endswith(words)
+        mended = check_derivatives(X, y, mend(X, y, gradients))
+        assert mended.consistent is True
+        assert mended.misfit < 0.1
+
+    @pytest.mark.parametrize("column", [0, 1, 2, 3, 4, 5, 6, 7])
+    @pytest.mark.parametrize("factor", [-1.0, 1000.0])
+    def test_one_column_of_many_among_few_points(self, column, factor):
+        X, y, gradients = make_data(60, d=8)
+        gradients[:, column] *= factor
+        assert check_derivatives(X, y, gradients).message == (
+            f"partial derivatives have wrong units or signs: multiply that of input {column} by {1 / factor:g}"
+        )
+
+    def test_inputs_that_were_standardised_without_their_gradients(self):
+        units = np.array([0.02, 1.0, 300.0])
+        X, y, gradients = make_data()
+        scaler = StandardScaler().fit(X * units)
+        message = check_derivatives(scaler.transform(X * units), y, gradients / units).message
+        assert "`X` seems to be scaled, but the gradients are not: multiply them by `scaler.scale_`, about" in message
+        numbers = np.array(message.split("about ")[1].split(", "), float)
+        assert numbers == pytest.approx(scaler.scale_, rel=0.1)
+        assert check_derivatives(scaler.transform(X * units), y, gradients / units * scaler.scale_).consistent is True
+
+    def test_inputs_of_one_unit_that_were_standardised(self):
+        X, y, gradients = make_data()
+        message = check_derivatives(StandardScaler().fit_transform(30 * X), y, gradients / 30).message
+        assert "`X` seems to be scaled, but the gradients are not: multiply them by `scaler.scale_`" in message
+
+    def test_inputs_that_were_scaled_to_the_unit_cube(self):
+        X, y, gradients = make_data()
+        scaler = MinMaxScaler().fit(7 * X)
+        message = check_derivatives(scaler.transform(7 * X), y, gradients / 7).message
+        assert "multiply them by `scaler.data_range_`" in message
+
+    def test_values_that_were_standardised_without_the_gradients(self):
+        X, y, gradients = make_data()
+        scaler = StandardScaler().fit(7.3 * y[:, None])
+        message = check_derivatives(X, scaler.transform(7.3 * y[:, None])[:, 0], 7.3 * gradients).message
+        assert "`y` seems to be scaled, but the gradients are not: divide them by `scaler.scale_`, about" in message
+        assert float(message.split("about ")[1]) == pytest.approx(scaler.scale_[0], rel=0.1)
+
+    def test_inputs_and_values_that_were_standardised(self):
+        units = np.array([0.02, 1.0, 300.0])
+        X, y, gradients = make_data()
+        x, v = StandardScaler().fit_transform(X * units), StandardScaler().fit_transform(7.3 * y[:, None])[:, 0]
+        message = check_derivatives(x, v, 7.3 * gradients / units).message
+        assert "`X` and `y` seem to be scaled, but the gradients are not" in message
+
+    def test_is_not_given_if_mistakes_cannot_be_told_apart(self):
+        """With inputs and values of one size, x dy/dx and dlog y / dlog x are the same up to noise."""
+        rng = np.random.default_rng(0)
+        X = rng.uniform(1, 3, size=(200, 1))
+        y = X[:, 0] * (1 + 0.2 * rng.normal(size=200))
+        assert "multipl" not in check_derivatives(X, y, 40 * X / y[:, None]).message
+
+    @pytest.mark.parametrize(("n", "d"), [(60, 1), (300, 2), (300, 4)])
+    def test_shuffled_rows_are_named(self, n, d):
+        X, y, gradients = make_data(n, d)
+        finding = check_derivatives(X, y, np.random.default_rng(1).permutation(gradients))
+        assert finding.consistent is False
+        assert finding.message == "the rows of the gradients seem to be in another order than the points"
+
+    @pytest.mark.parametrize("k", [2, 3, 5])
+    def test_transposed_jacobians_are_named(self, k):
+        rng = np.random.default_rng(0)
+        X, A = rng.uniform(size=(200, k)), rng.normal(size=(k, k))
+        y, gradients = np.sin(X @ A.T), np.cos(X @ A.T)[:, :, None] * A
+        assert check_derivatives(X, y, gradients).consistent is True
+        finding = check_derivatives(X, y, np.swapaxes(gradients, 1, 2))
+        assert finding.consistent is False
+        assert finding.message.startswith("the gradients are transposed: `gradients[n, i, j]` must be the derivative")
+
+    def test_gradients_of_another_output_are_named(self):
+        X, _, _ = make_data(200)
+        y, gradients = np.column_stack([np.sin(3 * X[:, 0]), X[:, 1] ** 2]), np.zeros((200, 2, 3))
+        gradients[:, 0, 0], gradients[:, 1, 1] = 3 * np.cos(3 * X[:, 0]), 2 * X[:, 1]
+        finding = check_derivatives(X, y, gradients[:, ::-1])
+        assert finding.consistent is False
+        assert re.fullmatch(
+            "output 0: they are the gradients of output 1|output 1: they are .* output 0", finding.message
+        )
+
+
+class TestUnknownInputs:
+    @pytest.mark.parametrize("n", [60, 500])
+    def test_do_not_hide_what_the_others_say(self, n):
+        X, y, gradients = make_data(n)
+        wrong = {"the gradients have the wrong sign": -gradients, "multiplied by 0.001": 1000 * gradients}
+        wrong["multiply that of input 0 by -1"] = gradients * [-1, 1, 1]
+        gradients[:, 2] = np.nan
+        finding = check_derivatives(X, y, gradients)
+        assert finding.consistent is True
+        assert np.isnan([finding.value_noise, finding.gradient_noise]).all()
+        for words, slopes in wrong.items():
+            slopes[:, 2] = np.nan
+            finding = check_derivatives(X, y, slopes)
+            assert finding.consistent is False
+            assert finding.message.endswith(f"{words} (the derivatives by input 2 are not known)")
+
+    def test_scattered_ones_leave_pairs_that_are_known(self):
+        X, y, gradients = make_data(500, d=5)
+        gradients[np.random.default_rng(1).uniform(size=gradients.shape) < 0.4] = np.nan
+        assert check_derivatives(X, y, gradients).consistent is True
+        assert check_derivatives(X, y, -gradients).message.startswith("the gradients have the wrong sign")
+
+
+def rough(kind, X, rng):
+    """Return values and gradients of a function that few samples do not resolve."""
+    w = rng.normal(size=X.shape[1])
+    w *= np.exp(rng.uniform(0, 3)) / np.linalg.norm(w)
+    t = (X - 0.5) @ w
+    values, slopes = {
+        "wave": (np.sin(3 * t + 1), 3 * np.cos(3 * t + 1)),
+        "step": (np.tanh(50 * t), 50 * (1 - np.tanh(50 * t) ** 2)),
+        "kink": (np.abs(t), np.sign(t)),
+    }[kind]
+    return values, slopes[:, None] * w
+
+
+@pytest.mark.parametrize("kind", ["wave", "step", "kink"])
+@pytest.mark.parametrize("spoil", ["nothing", "values", "gradients", "unknown"])
+def test_right_gradients_of_rough_functions_are_not_accused(kind, spoil):
+    """In 10 000 trials they never were, so that the rate is below 3e-4: 3 or more of 144 are less likely than 2e-5."""
+    accused = 0
+    for d in (1, 2, 8, 20):
+        for n in (8, 15, 30):
+            for seed in range(12):
+                rng = np.random.default_rng([seed, n, d])
+                X = rng.uniform(size=(n, d))
+                y, gradients = rough(kind, X, rng)
+                if spoil == "values":
+                    y = y + 0.2 * y.std() * rng.normal(size=n)
+                elif spoil == "gradients":
+                    level = 2 * np.sqrt(np.mean(gradients**2, axis=0))
+                    gradients = gradients + rng.uniform(size=n)[:, None] * level * rng.normal(size=gradients.shape)
+                elif spoil == "unknown" and d > 1:
+                    gradients[:, 0] = np.nan
+                accused += check_derivatives(X, y, gradients).consistent is False
+    assert accused <= 2
 
 
 class TestNoise:

@@ -21,6 +21,8 @@ EXACT = 0.1  # relative misfit below which no mistake is searched for
 NEGLIGIBLE = 0.02  # relative misfits below which no correction is better than another one
 BETTER = 2.0  # factor by which a correction must lower the misfit
 NESTED = 3.0  # factor by which it must lower that of a simpler one, of which that is a special case
+MILD = 1.5  # factor by which the trapezoidal rule may err
+MILD_ALIKE = 3.0  # the same if all neighbours have similar distances
 EVIDENCE = 12.0  # minus the logarithm of the probability that a correction fits by chance
 TRANSPOSED = "the gradients are transposed"
 AMBIGUOUS = Mistake("more than one mistake would explain them", "ambiguous", np.empty((0, 0)), np.iinfo(np.int64).max)
@@ -146,14 +148,18 @@ class _Check:
             if misfit <= EXPLAINED and not any(pairs.wrong_factors()[1].any() for pairs in tiers[:k]):
                 if misfits[0] > EXACT and are_shuffled(self.samples):
                     return DerivativeCheck(False, misfits[0], shuffled)
+                confirmed = f"the gradients explain the values: relative misfit {misfits[0]:.2g}"
+                if self.samples.unknown.any():  # what the unknown derivatives leave unexplained is no noise
+                    return DerivativeCheck(True, misfits[0], confirmed)
                 levels, words = noise(tiers, self.samples.value_std)
-                found = f"the gradients explain the values: relative misfit {misfits[0]:.2g}"
-                return DerivativeCheck(True, misfits[0], found + words, *levels)
+                return DerivativeCheck(True, misfits[0], confirmed + words, *levels)
         if are_shuffled(self.samples):
             return DerivativeCheck(False, misfits[0], shuffled)
-        found = f"the gradients do not explain the values: relative misfit {misfits[0]:.2g}, and no factor corrects it"
+        unclear = (
+            f"the gradients do not explain the values: relative misfit {misfits[0]:.2g}, and no factor corrects it"
+        )
         reasons = "noise, too few points for a rough function, or wrong columns"
-        return DerivativeCheck(None, misfits[0], f"{found} ({reasons})")
+        return DerivativeCheck(None, misfits[0], f"{unclear} ({reasons})")
 
     def mistakes(self, tiers: list[Pairs]) -> list[Mistake]:
         """Return the mistake in the gradients that explains the first of the ``tiers``, if there is one."""
@@ -167,7 +173,7 @@ class _Check:
             corrected = self.samples.corrected(near, mistake.slopes).misfit * np.sqrt(near.count / room)
             if corrected > EXPLAINED or not _is_better(corrected, min(1.0, near.misfit), room, choices=mistake.choices):
                 continue
-            if self.is_mild(mistake) and corrected > min(near.misfit / 10, EXACT / 2):
+            if self.is_mild(mistake, growth) and corrected > min(near.misfit / 10, EXACT / 2):
                 continue
             # a mistake is the same at all distances; the error of the trapezoidal rule grows with their square
             if self.samples.corrected(far, mistake.slopes).misfit < min(UNEXPLAINED, 3 * corrected * growth + EXACT):
@@ -189,12 +195,23 @@ class _Check:
                 return [AMBIGUOUS]
         return [best]
 
-    def is_mild(self, mistake: Mistake) -> bool:
-        """Return whether a mistake changes the gradients by less than half of their size."""
-        return self.distance(mistake.slopes, self.samples.slopes) < 0.5
+    def is_mild(self, mistake: Mistake, growth: float) -> bool:
+        """Return whether a mistake changes the gradients so little that the trapezoidal rule may err as much.
+
+        In many dimensions all neighbours have similar distances. There the rule may err by a factor, which
+        distances that grow by little do not tell from a mistake.
+        """
+        if mistake.kind != "units":
+            return self.distance(mistake.slopes, self.samples.slopes) < 0.5
+        slopes = np.nan_to_num(self.samples.slopes * self.samples.ranges / self.samples.value_std)
+        other = np.nan_to_num(mistake.slopes * self.samples.ranges / self.samples.value_std)
+        used = np.any(slopes, axis=0)
+        factors = np.sum(slopes * other, axis=0)[used] / np.sum(slopes**2, axis=0)[used]
+        limit = np.log(MILD if growth > 2 else MILD_ALIKE)
+        return bool(np.all(np.abs(np.log(np.maximum(factors, TINY))) < limit))
 
     def distance(self, a: Array, b: Array) -> float:
-        """Return how much gradients (n, d) differ, relative to the smaller ones, in units of the ranges of the inputs."""
+        """Return how much gradients (n, d) differ, relative to the smaller ones, in scaled units."""
         finite = np.isfinite(a) & np.isfinite(b)
         a, b = (np.where(finite, slopes, 0.0) * self.samples.ranges / self.samples.value_std for slopes in (a, b))
         return float(np.linalg.norm(a - b)) / max(min(float(np.linalg.norm(a)), float(np.linalg.norm(b))), TINY)

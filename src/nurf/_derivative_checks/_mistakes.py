@@ -15,7 +15,7 @@ from nurf._types import Array, Index
 PAIRS_PER_FACTOR = 4  # pairs that are needed for each factor
 MAX_SEARCHED = 10  # columns with wrong factors that are searched one after the other
 MAX_NUMBERS = 6  # in a message
-ROUND = 0.2  # relative distance of a power of ten that may be meant
+ROUND = 0.2  # relative distance of a power of ten, or of a scale of the data, that may be meant
 LOG10 = float(np.log(10))
 
 
@@ -41,7 +41,7 @@ def possible_mistakes(samples: Samples, near: Pairs) -> Iterator[Mistake]:
     """Yield possible mistakes in the gradients, simple ones first. Parameters are fitted to the pairs ``near``."""
     yield Mistake("the gradients have the wrong sign", "units", -samples.slopes)
     yield from _logarithms(samples)
-    yield from _scales(samples)
+    yield from _scales(samples, near)
     yield _one_factor(samples, near)
     if near.steps.shape[1] > 1:
         if not samples.unknown.any():
@@ -65,19 +65,21 @@ def _logarithms(samples: Samples) -> Iterator[Mistake]:
         yield Mistake(found, f"x is log, {name}", slopes * np.exp(base * X) * base)
 
 
-def _scales(samples: Samples) -> Iterator[Mistake]:
-    """Yield gradients in scaled units, and those that were scaled in the wrong direction."""
-    for name, scale in _input_scales(samples).items():
-        if scale.max() > 1.2 * scale.min():  # otherwise it is the same as one factor
-            found = f"the gradients are with respect to scaled inputs: divide each by {name} of its input"
-            yield Mistake(found, "units", samples.slopes / scale)
-            found = f"the gradients must be multiplied by {name} of each input"
-            yield Mistake(found, "units", samples.slopes * scale)
+def _scales(samples: Samples, near: Pairs) -> Iterator[Mistake]:
+    """Yield gradients in scaled units, and those that were scaled in the wrong direction, if no other factor remains."""
     found = (
         "the gradients are those of standardised inputs and values: multiply them by the standard deviation of the "
         "values, and divide each by that of its input"
     )
-    yield Mistake(found, "units", samples.slopes * samples.value_std / samples.deviations)
+    factors = {found: samples.value_std / samples.deviations}
+    for name, scale in _input_scales(samples).items():
+        factors[f"the gradients are with respect to scaled inputs: divide each by {name} of its input"] = 1 / scale
+        factors[f"the gradients must be multiplied by {name} of each input"] = scale
+    for words, factor in factors.items():
+        if factor.max() > 1.2 * factor.min():  # otherwise it is the same as one factor
+            rest = _best_factor(near, (near.terms * factor).sum(axis=1))
+            if abs(rest - 1) < ROUND:
+                yield Mistake(words, "units", samples.slopes * factor)
 
 
 def _input_scales(samples: Samples) -> dict[str, Array]:
@@ -90,9 +92,7 @@ def _input_scales(samples: Samples) -> dict[str, Array]:
 
 def _one_factor(samples: Samples, near: Pairs) -> Mistake:
     line = near.terms.sum(axis=1)
-    size = max(float(np.abs(line).max()), TINY)
-    factor = float(line / size @ near.rise / max(float(line / size @ (line / size)), TINY)) / size
-    factor, is_round = _rounded(near, factor, line)
+    factor, is_round = _rounded(near, _best_factor(near, line), line)
     if not is_round and factor > 0 and (scaled := _scaled_words(samples, np.array([factor]))):
         return Mistake(scaled, "units", factor * samples.slopes, 1)
     scales = _input_scales(samples)
@@ -138,6 +138,13 @@ def _columns_by(samples: Samples, near: Pairs, columns: Index, factors: Array) -
         words = _scaled_words(samples, factors) or words
     choices = float(np.log(comb(len(factors), len(columns))))
     return Mistake(words, "units", samples.slopes * factors, len(columns), choices)
+
+
+def _best_factor(near: Pairs, line: Array) -> float:
+    """Return the factor of ``line`` (p,) that predicts the rises best."""
+    size = max(float(np.abs(line).max()), TINY)
+    unit = line / size
+    return float(unit @ near.rise / max(float(unit @ unit), TINY)) / size
 
 
 def _rounded(near: Pairs, factor: float, line: Array, rest: Array | float = 0.0) -> tuple[float, bool]:

@@ -97,7 +97,7 @@ def _guesses(points: Array, values: Array, steps: Array, rises: Array) -> Iterat
 
 
 def _assigned(matrices: Array, vectors: Array, gradients: Array) -> Index:
-    """Return for each point the number of the gradient with the smallest ``g.A g - 2 g.b``, none twice, of shape (n,)."""
+    """Return for each point the number of the gradient that minimises ``g.A g - 2 g.b``, none twice, of shape (n,)."""
     squares = (gradients[:, :, None] * gradients[:, None, :]).reshape(len(gradients), -1)
     costs = matrices.reshape(len(matrices), -1) @ squares.T - 2 * vectors @ gradients.T
     return np.asarray(linear_sum_assignment(costs)[1])
