@@ -66,7 +66,7 @@ def _logarithms(samples: Samples) -> Iterator[Mistake]:
 
 
 def _scales(samples: Samples, near: Pairs) -> Iterator[Mistake]:
-    """Yield gradients in scaled units, and those that were scaled in the wrong direction, if no other factor remains."""
+    """Yield gradients in scaled units, or scaled the wrong way: those that leave the factor that is nearest to 1."""
     found = (
         "the gradients are those of standardised inputs and values: multiply them by the standard deviation of the "
         "values, and divide each by that of its input"
@@ -75,11 +75,10 @@ def _scales(samples: Samples, near: Pairs) -> Iterator[Mistake]:
     for name, scale in _input_scales(samples).items():
         factors[f"the gradients are with respect to scaled inputs: divide each by {name} of its input"] = 1 / scale
         factors[f"the gradients must be multiplied by {name} of each input"] = scale
-    for words, factor in factors.items():
-        if factor.max() > 1.2 * factor.min():  # otherwise it is the same as one factor
-            rest = _best_factor(near, (near.terms * factor).sum(axis=1))
-            if abs(rest - 1) < ROUND:
-                yield Mistake(words, "units", samples.slopes * factor)
+    rests = {words: abs(_best_factor(near, near.terms @ factor) - 1) for words, factor in factors.items()}
+    words = min(rests, key=rests.__getitem__)
+    if rests[words] < ROUND and factors[words].max() > 1.2 * factors[words].min():  # else it is the same as one factor
+        yield Mistake(words, "units", samples.slopes * factors[words])
 
 
 def _input_scales(samples: Samples) -> dict[str, Array]:
