@@ -411,7 +411,10 @@ class TestAdvice:
         X, y, gradients = make_data()
         scaler = StandardScaler().fit(X * units)
         message = check_derivatives(scaler.transform(X * units), y, gradients / units).message
-        assert "`X` seems to be scaled, but the gradients are not: multiply them by `scaler.scale_`, about" in message
+        assert (
+            "`X` seems to be standardised, but the gradients are not: multiply them by `scaler.scale_`, about"
+            in message
+        )
         numbers = np.array(message.split("about ")[1].split(", "), float)
         assert numbers == pytest.approx(scaler.scale_, rel=0.1)
         assert check_derivatives(scaler.transform(X * units), y, gradients / units * scaler.scale_).consistent is True
@@ -419,19 +422,24 @@ class TestAdvice:
     def test_inputs_of_one_unit_that_were_standardised(self):
         X, y, gradients = make_data()
         message = check_derivatives(StandardScaler().fit_transform(30 * X), y, gradients / 30).message
-        assert "`X` seems to be scaled, but the gradients are not: multiply them by `scaler.scale_`" in message
+        assert "`X` seems to be standardised, but the gradients are not: multiply them by `scaler.scale_`" in message
 
     def test_inputs_that_were_scaled_to_the_unit_cube(self):
         X, y, gradients = make_data()
         scaler = MinMaxScaler().fit(7 * X)
         message = check_derivatives(scaler.transform(7 * X), y, gradients / 7).message
-        assert "multiply them by `scaler.data_range_`" in message
+        assert (
+            "`X` seems to be scaled to [0, 1], but the gradients are not: multiply them by `scaler.data_range_`"
+            in message
+        )
 
     def test_values_that_were_standardised_without_the_gradients(self):
         X, y, gradients = make_data()
         scaler = StandardScaler().fit(7.3 * y[:, None])
         message = check_derivatives(X, scaler.transform(7.3 * y[:, None])[:, 0], 7.3 * gradients).message
-        assert "`y` seems to be scaled, but the gradients are not: divide them by `scaler.scale_`, about" in message
+        assert (
+            "`y` seems to be standardised, but the gradients are not: divide them by `scaler.scale_`, about" in message
+        )
         assert float(message.split("about ")[1]) == pytest.approx(scaler.scale_[0], rel=0.1)
 
     def test_inputs_and_values_that_were_standardised(self):
@@ -515,7 +523,7 @@ def rough(kind, X, rng):
 @pytest.mark.parametrize("kind", ["wave", "step", "kink"])
 @pytest.mark.parametrize("spoil", ["nothing", "values", "gradients", "unknown"])
 def test_right_gradients_of_rough_functions_are_not_accused(kind, spoil):
-    """In 10 000 trials they never were, so that the rate is below 3e-4: 3 or more of 144 are less likely than 2e-5."""
+    """In 3000 trials they never were, so that the rate is below 1e-3: 4 or more of 144 are less likely than 2e-5."""
     accused = 0
     for d in (1, 2, 8, 20):
         for n in (8, 15, 30):
@@ -531,7 +539,7 @@ def test_right_gradients_of_rough_functions_are_not_accused(kind, spoil):
                 elif spoil == "unknown" and d > 1:
                     gradients[:, 0] = np.nan
                 accused += check_derivatives(X, y, gradients).consistent is False
-    assert accused <= 2
+    assert accused <= 3
 
 
 class TestNoise:
@@ -738,7 +746,7 @@ class TestReport:
         wrong = (
             r"they contradict the values \(the gradients must be multiplied by 0.001\), error \S+ with and \S+ without"
         )
-        assert re.match(rf"(not used|used in the sampling only): {wrong} them", line)
+        assert re.match(rf"(not used|not used in the loss|used in the sampling only): {wrong} them", line)
 
     def test_contradictory_ones_with_a_given_weight(self):
         line, _ = self.line(lambda right: -right, gradient_weight=0.1)

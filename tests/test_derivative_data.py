@@ -470,7 +470,7 @@ class TestReport:
         assert lines["width"].startswith(f"{estimator.width_:.3g}")
         assert lines["estimated error"].startswith(f"{fit.error:.2g} of the standard deviation")
         weight = estimator.gradient_weight_
-        without = ("none were given", "not used: ", "used in the sampling only: ")
+        without = ("none were given", "not used", "used in the sampling only: ")
         assert lines["derivatives in the loss"].startswith(f"gradients {weight:g}" if weight else without)
         assert ("estimated derivatives" in lines["density"]) == estimator.estimated_
         for tried in {trial.size for trial in fit.trials}:

@@ -16,6 +16,7 @@ PAIRS_PER_FACTOR = 4  # pairs that are needed for each factor
 MAX_SEARCHED = 10  # columns with wrong factors that are searched one after the other
 MAX_NUMBERS = 6  # in a message
 ROUND = 0.2  # relative distance of a power of ten, or of a scale of the data, that may be meant
+SCALED = {"scale_": "standardised", "data_range_": "scaled to [0, 1]"}  # attributes of scikit-learn's scalers
 LOG10 = float(np.log(10))
 
 
@@ -169,10 +170,10 @@ def _scaled_words(samples: Samples, factors: Array) -> str | None:
             f"and divide by that of `y`, together {numbers}"
         )
     if of_x:
-        return f"`X` seems to be scaled, but the gradients are not: multiply them by `scaler.{of_x}`, {numbers}"
+        return f"`X` seems to be {SCALED[of_x]}, but the gradients are not: multiply them by `scaler.{of_x}`, {numbers}"
     if of_y and len(factors) == 1:
         numbers = f"about {1 / factors[0]:.3g}"
-        return f"`y` seems to be scaled, but the gradients are not: divide them by `scaler.{of_y}`, {numbers}"
+        return f"`y` seems to be {SCALED[of_y]}, but the gradients are not: divide them by `scaler.{of_y}`, {numbers}"
     return None
 
 

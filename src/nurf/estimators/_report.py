@@ -88,8 +88,10 @@ def describe_loss(fit: Fit, given: bool, check: DerivativeCheck | None) -> str:
         used = ", ".join(f"{kind} {getattr(fit.loss, kind):g}" for kind in fit.loss.kinds)
         reasons = [f"although {wrong}" if wrong else "", f"they help, {errors}" if errors else ""]
     else:
-        guides = fit.stage is not None and fit.stage.setting is not None and fit.stage.setting.needs
-        used = "used in the sampling only" if guides else "not used"
+        setting = None if fit.stage is None else fit.stage.setting
+        used = "not used"
+        if setting is not None and setting.needs:  # derivatives that are estimated may contain the known ones, or not
+            used = "used in the sampling only" if setting.source.keeps_neurons else "not used in the loss"
         no_help = "they do not help here" if errors else "their weight is 0"
         reasons = [wrong or no_help, errors]
     return ": ".join(part for part in (used, ", ".join(filter(None, reasons))) if part)
