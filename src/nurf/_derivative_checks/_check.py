@@ -61,12 +61,15 @@ def check_derivatives(X: Any, y: Any, gradients: Any) -> DerivativeCheck:
     """Return whether gradients are consistent with the differences of the values between neighbouring points.
 
     By the trapezoidal rule ``f(x_j) - f(x_i) = (g_i + g_j).(x_j - x_i) / 2`` up to third order in the distance. If this
-    does not hold, the gradients are compared again after multiplication by a factor, by a factor for each input, with
-    permuted columns, and transposed, to find the mistake. If it holds, the residuals give the noise levels: the part
-    due to noise in the values does not depend on the distance, the part due to noise in the gradients is proportional
-    to it, and the error of the trapezoidal rule is of third order.
+    does not hold, corrected gradients are compared: with another sign, multiplied by a factor or a factor for each
+    input, divided or multiplied by inputs, values or scales of the data, with columns, outputs or rows in another
+    order, and transposed. A mistake is named if its correction explains the differences, if that is no chance, and if
+    no other correction does nearly as well. If the rule holds, the residuals give the noise levels: the part due to
+    noise in the values does not depend on the distance, the part due to noise in the gradients is proportional to it,
+    and the error of the trapezoidal rule is of third order.
 
-    Rows in which a value or a partial derivative is unknown are ignored.
+    Rows in which a value or a partial derivative is unknown are ignored, if they are fewer than half of the rows. The
+    influence of an input without known derivatives is fitted.
 
     Parameters
     ----------
