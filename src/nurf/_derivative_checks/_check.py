@@ -14,7 +14,7 @@ from nurf._derivative_checks._row_order import are_shuffled
 from nurf._types import Array, Index
 from nurf.jets import Jet
 
-MIN_PAIRS = 4
+MIN_PAIRS = 4  # that are needed beside those for fitted parameters
 EXPLAINED = 0.5  # relative misfit below which the gradients explain the differences of the values
 UNEXPLAINED = 0.9  # relative misfit above which the differences are not explained at all
 EXACT = 0.1  # relative misfit below which no mistake is searched for
@@ -25,7 +25,8 @@ MILD = 1.5  # factor by which the trapezoidal rule may err
 MILD_ALIKE = 3.0  # the same if all neighbours have similar distances
 EVIDENCE = 12.0  # minus the logarithm of the probability that a correction fits by chance
 TRANSPOSED = "the gradients are transposed"
-AMBIGUOUS = Mistake("more than one mistake would explain them", "ambiguous", np.empty((0, 0)), np.iinfo(np.int64).max)
+UNCLEAR = "the gradients are wrong, but more than one mistake would explain how"
+AMBIGUOUS = Mistake(UNCLEAR, "ambiguous", np.empty((0, 0)), np.iinfo(np.int64).max)  # any other mistake is preferred
 MAX_OUTPUTS = 8  # among which gradients are compared with the values of the others
 
 

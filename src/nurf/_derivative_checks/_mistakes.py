@@ -108,8 +108,7 @@ def _column_factors(samples: Samples, near: Pairs) -> Iterator[Mistake]:
     """Yield wrong factors of some columns: first those that explain most, one after the other, then all that differ."""
     d, room = samples.slopes.shape[1], int(near.count / PAIRS_PER_FACTOR)
     lengths = np.linalg.norm(near.terms, axis=0)
-    with np.errstate(all="ignore"):
-        directions = np.where(lengths > 0, near.terms / lengths, 0.0)
+    directions = np.where(lengths > 0, near.terms / lengths, 0.0)
     columns: list[int] = []
     residual = near.rise - near.terms.sum(axis=1)
     while len(columns) < min(d, room, MAX_SEARCHED) and np.all(np.isfinite(residual)):

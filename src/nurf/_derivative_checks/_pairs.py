@@ -63,9 +63,8 @@ class Samples:
     def corrected(self, pairs: Pairs, slopes: Array) -> Pairs:
         """Return the same pairs with other gradients (n, d)."""
         i, j = pairs.rows.T
-        with np.errstate(all="ignore"):  # what overflows explains nothing
-            known = np.where(np.isfinite(slopes), slopes, np.nan)
-            return replace(pairs, slopes=_mean(known[i], known[j]) * self.ranges / self.value_std)
+        known = np.where(np.isfinite(slopes), slopes, np.nan)
+        return replace(pairs, slopes=_mean(known[i], known[j]) * self.ranges / self.value_std)
 
 
 @dataclass(frozen=True, eq=False)
