@@ -679,19 +679,19 @@ ESTIMATORS = [
 class TestInFit:
     @pytest.mark.parametrize("action", ["warn", "raise", False])
     def test_right_gradients_pass(self, estimator, action):
-        X, y, gradients = make_data()
+        X, y, gradients = make_data(200)
         model = estimator(action).fit(X, y, gradients=gradients)
         assert model.score(X, y) > 0.9
         assert (model.gradient_check_ is not None) == (action is not False)
 
     @pytest.mark.parametrize(("factor", "finding"), [(-1, "wrong sign"), (100, "must be multiplied by 0.01")])
     def test_wrong_gradients_raise(self, estimator, factor, finding):
-        X, y, gradients = make_data()
+        X, y, gradients = make_data(200)
         with pytest.raises(ValueError, match=rf"`gradients` contradict the values: .*{finding}"):
             estimator("raise").fit(X, y, gradients=factor * gradients)
 
     def test_wrong_gradients_warn_in_one_line_at_the_line_of_the_caller(self, estimator):
-        X, y, gradients = make_data()
+        X, y, gradients = make_data(200)
         with pytest.warns(UserWarning, match="`gradients` contradict the values: .*the wrong sign") as record:
             model = estimator("warn").fit(X, y, gradients=-gradients)
         assert len(record) == 1
@@ -711,12 +711,12 @@ class TestInFit:
         assert model.fit(X, y).gradient_check_ is None
 
     def test_nothing_is_checked_if_it_is_turned_off(self, estimator):
-        X, y, gradients = make_data()
+        X, y, gradients = make_data(200)
         assert estimator(False).fit(X, y, gradients=-gradients).gradient_check_ is None
 
     def test_rows_of_weight_zero_are_not_checked(self, estimator):
-        X, y, gradients = make_data(800)
-        counts = np.arange(800) % 2
+        X, y, gradients = make_data(400)
+        counts = np.arange(400) % 2
         gradients[counts == 0] *= -1
         for name in ("sample_weight", "derivative_weight"):
             model = estimator("raise").fit(X, y, gradients=gradients, **{name: counts})
