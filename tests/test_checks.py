@@ -1,11 +1,13 @@
 """The check of gradients: it confirms right ones, names the mistake in wrong ones, and does not accuse noise."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from nurf import RandomFeatureRegressor, check_derivatives, problems
+from nurf import RandomFeatureRegressor, SparseFeatureRegressor, check_derivatives, problems
 
 SMOOTH = [  # between neighbours among 500 points the trapezoidal rule errs by less than a tenth
     problems.get("gaussian_bump"),
@@ -332,6 +334,216 @@ def test_mistakes_beside_noise_are_not_confirmed(problem, factor, noise, partial
         assert check_derivatives(X, y, gradients).consistent is not True
 
 
+def positive_data(n=500, d=3, seed=0):
+    """Positive inputs in units of their own, positive values, and gradients."""
+    Z, units = np.random.default_rng(seed).uniform(0.5, 2.5, size=(n, d)), 10.0 ** (np.arange(d) - 1)
+    return Z * units, 4 + np.sin(1.5 * Z).sum(axis=1), 1.5 * np.cos(1.5 * Z) / units
+
+
+ADVICE = {  # what is wrong: wrong data, and words of the message; and what the advice makes of the gradients
+    "x dy/dx": (
+        lambda X, y, G: (X, y, G * X),
+        "multiplied by the inputs (x dy/dx, that is dy / dlog x): divide each by its input",
+        lambda X, y, G: G / X,
+    ),
+    "dlog y / dlog x": (
+        lambda X, y, G: (X, y, G * X / y[:, None]),
+        "logarithmic derivatives (dlog y / dlog x): multiply each by y / x",
+        lambda X, y, G: G * y[:, None] / X,
+    ),
+    "of log y": (
+        lambda X, y, G: (X, y, G / y[:, None]),
+        "those of log y: multiply them by y",
+        lambda X, y, G: G * y[:, None],
+    ),
+    "log y": (
+        lambda X, y, G: (X, np.log(y), G),
+        "`y` seems to be logarithms, but the gradients are not theirs: divide them by exp(y)",
+        lambda X, y, G: G / np.exp(y)[:, None],
+    ),
+    "log10 y": (
+        lambda X, y, G: (X, np.log10(y), G),
+        "`y` seems to be logarithms, but the gradients are not theirs: divide them by 10^y log(10)",
+        lambda X, y, G: G / (10 ** y[:, None] * np.log(10)),
+    ),
+    "log x": (
+        lambda X, y, G: (np.log(X), y, G),
+        "`X` seems to be logarithms, but the gradients are not by them: multiply each by exp(x)",
+        lambda X, y, G: G * np.exp(X),
+    ),
+    "log10 x": (
+        lambda X, y, G: (np.log10(X), y, G),
+        "`X` seems to be logarithms, but the gradients are not by them: multiply each by 10^x log(10)",
+        lambda X, y, G: G * 10**X * np.log(10),
+    ),
+    "standardised units": (
+        lambda X, y, G: (X, y, G * X.std(axis=0) / y.std()),
+        "multiply them by the standard deviation of the values, and divide each by that of its input",
+        lambda X, y, G: G * y.std() / X.std(axis=0),
+    ),
+}
+
+
+class TestAdvice:
+    @pytest.mark.parametrize("mistake", ADVICE)
+    @pytest.mark.parametrize("n", [100, 500])
+    def test_is_right_and_mends_the_gradients(self, mistake, n):
+        spoil, words, mend = ADVICE[mistake]
+        X, y, gradients = spoil(*positive_data(n))
+        finding = check_derivatives(X, y, gradients)
+        assert finding.consistent is False
+        assert finding.message.endswith(words)
+        mended = check_derivatives(X, y, mend(X, y, gradients))
+        assert mended.consistent is True
+        assert mended.misfit < 0.1
+
+    @pytest.mark.parametrize("column", [0, 1, 2, 3, 4, 5, 6, 7])
+    @pytest.mark.parametrize("factor", [-1.0, 1000.0])
+    def test_one_column_of_many_among_few_points(self, column, factor):
+        X, y, gradients = make_data(60, d=8)
+        gradients[:, column] *= factor
+        assert check_derivatives(X, y, gradients).message == (
+            f"partial derivatives have wrong units or signs: multiply that of input {column} by {1 / factor:g}"
+        )
+
+    def test_inputs_that_were_standardised_without_their_gradients(self):
+        units = np.array([0.02, 1.0, 300.0])
+        X, y, gradients = make_data()
+        scaler = StandardScaler().fit(X * units)
+        message = check_derivatives(scaler.transform(X * units), y, gradients / units).message
+        assert (
+            "`X` seems to be standardised, but the gradients are not: multiply them by `scaler.scale_`, about"
+            in message
+        )
+        numbers = np.array(message.split("about ")[1].split(", "), float)
+        assert numbers == pytest.approx(scaler.scale_, rel=0.1)
+        assert check_derivatives(scaler.transform(X * units), y, gradients / units * scaler.scale_).consistent is True
+
+    def test_inputs_of_one_unit_that_were_standardised(self):
+        X, y, gradients = make_data()
+        message = check_derivatives(StandardScaler().fit_transform(30 * X), y, gradients / 30).message
+        assert "`X` seems to be standardised, but the gradients are not: multiply them by `scaler.scale_`" in message
+
+    def test_inputs_that_were_scaled_to_the_unit_cube(self):
+        X, y, gradients = make_data()
+        scaler = MinMaxScaler().fit(7 * X)
+        message = check_derivatives(scaler.transform(7 * X), y, gradients / 7).message
+        assert (
+            "`X` seems to be scaled to [0, 1], but the gradients are not: multiply them by `scaler.data_range_`"
+            in message
+        )
+
+    def test_values_that_were_standardised_without_the_gradients(self):
+        X, y, gradients = make_data()
+        scaler = StandardScaler().fit(7.3 * y[:, None])
+        message = check_derivatives(X, scaler.transform(7.3 * y[:, None])[:, 0], 7.3 * gradients).message
+        assert (
+            "`y` seems to be standardised, but the gradients are not: divide them by `scaler.scale_`, about" in message
+        )
+        assert float(message.split("about ")[1]) == pytest.approx(scaler.scale_[0], rel=0.1)
+
+    def test_inputs_and_values_that_were_standardised(self):
+        units = np.array([0.02, 1.0, 300.0])
+        X, y, gradients = make_data()
+        x, v = StandardScaler().fit_transform(X * units), StandardScaler().fit_transform(7.3 * y[:, None])[:, 0]
+        message = check_derivatives(x, v, 7.3 * gradients / units).message
+        assert "`X` and `y` seem to be scaled, but the gradients are not" in message
+
+    def test_is_not_given_if_mistakes_cannot_be_told_apart(self):
+        """With inputs and values of one size, x dy/dx and dlog y / dlog x are the same up to noise."""
+        rng = np.random.default_rng(0)
+        X = rng.uniform(1, 3, size=(200, 1))
+        y = X[:, 0] * (1 + 0.2 * rng.normal(size=200))
+        assert "multipl" not in check_derivatives(X, y, 40 * X / y[:, None]).message
+
+    @pytest.mark.parametrize(("n", "d"), [(200, 1), (300, 2), (300, 4)])
+    def test_shuffled_rows_are_named(self, n, d):
+        """One of 450 was missed, so that the rate is below 0.012: 3 or more of 5 are less likely than 2e-5."""
+        X, y, gradients = make_data(n, d)
+        shuffles = [np.random.default_rng(seed).permutation(gradients) for seed in range(5)]
+        found = [finding for slopes in shuffles if (finding := check_derivatives(X, y, slopes)).consistent is False]
+        assert len(found) >= 3
+        assert {f.message for f in found} == {"the rows of the gradients seem to be in another order than the points"}
+
+    @pytest.mark.parametrize("k", [2, 3, 5])
+    def test_transposed_jacobians_are_named(self, k):
+        rng = np.random.default_rng(0)
+        X, A = rng.uniform(size=(200, k)), rng.normal(size=(k, k))
+        y, gradients = np.sin(X @ A.T), np.cos(X @ A.T)[:, :, None] * A
+        assert check_derivatives(X, y, gradients).consistent is True
+        finding = check_derivatives(X, y, np.swapaxes(gradients, 1, 2))
+        assert finding.consistent is False
+        assert finding.message.startswith("the gradients are transposed: `gradients[n, i, j]` must be the derivative")
+
+    def test_gradients_of_another_output_are_named(self):
+        X, _, _ = make_data(200)
+        y, gradients = np.column_stack([np.sin(3 * X[:, 0]), X[:, 1] ** 2]), np.zeros((200, 2, 3))
+        gradients[:, 0, 0], gradients[:, 1, 1] = 3 * np.cos(3 * X[:, 0]), 2 * X[:, 1]
+        finding = check_derivatives(X, y, gradients[:, ::-1])
+        assert finding.consistent is False
+        assert re.fullmatch(
+            "output 0: they are the gradients of output 1|output 1: they are .* output 0", finding.message
+        )
+
+
+class TestUnknownInputs:
+    @pytest.mark.parametrize("n", [60, 500])
+    def test_do_not_hide_what_the_others_say(self, n):
+        X, y, gradients = make_data(n)
+        wrong = {"the gradients have the wrong sign": -gradients, "multiplied by 0.001": 1000 * gradients}
+        wrong["multiply that of input 0 by -1"] = gradients * [-1, 1, 1]
+        gradients[:, 2] = np.nan
+        finding = check_derivatives(X, y, gradients)
+        assert finding.consistent is True
+        assert np.isnan([finding.value_noise, finding.gradient_noise]).all()
+        for words, slopes in wrong.items():
+            slopes[:, 2] = np.nan
+            finding = check_derivatives(X, y, slopes)
+            assert finding.consistent is False
+            assert finding.message.endswith(f"{words} (the derivatives by input 2 are not known)")
+
+    def test_scattered_ones_leave_pairs_that_are_known(self):
+        X, y, gradients = make_data(500, d=5)
+        gradients[np.random.default_rng(1).uniform(size=gradients.shape) < 0.4] = np.nan
+        assert check_derivatives(X, y, gradients).consistent is True
+        assert check_derivatives(X, y, -gradients).message.startswith("the gradients have the wrong sign")
+
+
+def rough(kind, X, rng):
+    """Return values and gradients of a function that few samples do not resolve."""
+    w = rng.normal(size=X.shape[1])
+    w *= np.exp(rng.uniform(0, 3)) / np.linalg.norm(w)
+    t = (X - 0.5) @ w
+    values, slopes = {
+        "wave": (np.sin(3 * t + 1), 3 * np.cos(3 * t + 1)),
+        "step": (np.tanh(50 * t), 50 * (1 - np.tanh(50 * t) ** 2)),
+        "kink": (np.abs(t), np.sign(t)),
+    }[kind]
+    return values, slopes[:, None] * w
+
+
+@pytest.mark.parametrize("kind", ["wave", "step", "kink"])
+@pytest.mark.parametrize("spoil", ["nothing", "values", "gradients", "unknown"])
+def test_right_gradients_of_rough_functions_are_not_accused(kind, spoil):
+    """In 3000 trials they never were, so that the rate is below 1e-3: 4 or more of 144 are less likely than 2e-5."""
+    accused = 0
+    for d in (1, 2, 8, 20):
+        for n in (8, 15, 30):
+            for seed in range(12):
+                rng = np.random.default_rng([seed, n, d])
+                X = rng.uniform(size=(n, d))
+                y, gradients = rough(kind, X, rng)
+                if spoil == "values":
+                    y = y + 0.2 * y.std() * rng.normal(size=n)
+                elif spoil == "gradients":
+                    level = 2 * np.sqrt(np.mean(gradients**2, axis=0))
+                    gradients = gradients + rng.uniform(size=n)[:, None] * level * rng.normal(size=gradients.shape)
+                elif spoil == "unknown" and d > 1:
+                    gradients[:, 0] = np.nan
+                accused += check_derivatives(X, y, gradients).consistent is False
+    assert accused <= 3
+
+
 class TestNoise:
     @pytest.mark.parametrize(
         ("d", "level", "n"),
@@ -457,42 +669,95 @@ class TestSeveralOutputs:
         assert finding.consistent is False
 
 
-class TestInFit:
-    def fit(self, *data, **gradients):
-        return RandomFeatureRegressor(30, check_gradients=True, random_state=0).fit(*data, **gradients)
+ESTIMATORS = [
+    lambda action: RandomFeatureRegressor(30, check_gradients=action, random_state=0),
+    lambda action: SparseFeatureRegressor(0.01, gradient_weight=0.1, check_gradients=action, random_state=0),
+]
 
-    def test_right_gradients_pass(self):
-        X, y, gradients = make_data()
-        assert self.fit(X, y, gradients=gradients).score(X, y) > 0.9
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["sampled", "sparse"])
+class TestInFit:
+    @pytest.mark.parametrize("action", ["warn", "raise", False])
+    def test_right_gradients_pass(self, estimator, action):
+        X, y, gradients = make_data(200)
+        model = estimator(action).fit(X, y, gradients=gradients)
+        assert model.score(X, y) > 0.9
+        assert (model.gradient_check_ is not None) == (action is not False)
 
     @pytest.mark.parametrize(("factor", "finding"), [(-1, "wrong sign"), (100, "must be multiplied by 0.01")])
-    def test_wrong_gradients_raise(self, factor, finding):
-        X, y, gradients = make_data()
+    def test_wrong_gradients_raise(self, estimator, factor, finding):
+        X, y, gradients = make_data(200)
         with pytest.raises(ValueError, match=rf"`gradients` contradict the values: .*{finding}"):
-            self.fit(X, y, gradients=factor * gradients)
+            estimator("raise").fit(X, y, gradients=factor * gradients)
 
-    def test_noise_warns_at_the_line_of_the_caller(self):
-        X, _, gradients = make_data()
-        y = np.random.default_rng(0).normal(size=len(X))
-        model = RandomFeatureRegressor(30, check_gradients=True, random_state=0)
-        with pytest.warns(UserWarning, match="`gradients` could not be confirmed: .*do not explain") as record:
-            model.fit(X, y, gradients=gradients)
+    def test_wrong_gradients_warn_in_one_line_at_the_line_of_the_caller(self, estimator):
+        X, y, gradients = make_data(200)
+        with pytest.warns(UserWarning, match="`gradients` contradict the values: .*the wrong sign") as record:
+            model = estimator("warn").fit(X, y, gradients=-gradients)
+        assert len(record) == 1
+        assert "\n" not in str(record[0].message)
         assert record[0].filename == __file__
+        assert model.gradient_check_.message == "the gradients have the wrong sign"
 
-    def test_nothing_to_check_raises(self):
-        with pytest.raises(ValueError, match="needs gradients, got none"):
-            self.fit(*make_data()[:2])
+    def test_what_cannot_be_decided_is_not_said(self, estimator):
+        X, _, gradients = make_data(100)
+        y = np.random.default_rng(0).normal(size=len(X))
+        assert estimator("raise").fit(X, y, gradients=gradients).gradient_check_.consistent is None
 
-    def test_nothing_is_checked_unless_asked_for(self):
-        X, y, gradients = make_data()
-        model = RandomFeatureRegressor(30, random_state=0).fit(X, y, gradients=-gradients)
-        assert model.score(X, y) > 0.5
+    def test_no_gradients_are_not_checked(self, estimator):
+        X, y, _ = make_data(100)
+        sparse = isinstance(estimator("raise"), SparseFeatureRegressor)
+        model = estimator("raise").set_params(gradient_weight=0.0 if sparse else "auto")
+        assert model.fit(X, y).gradient_check_ is None
 
-    def test_rows_of_weight_zero_are_not_checked(self):
-        X, y, gradients = make_data(800)
-        counts = np.arange(800) % 2
+    def test_nothing_is_checked_if_it_is_turned_off(self, estimator):
+        X, y, gradients = make_data(200)
+        assert estimator(False).fit(X, y, gradients=-gradients).gradient_check_ is None
+
+    def test_rows_of_weight_zero_are_not_checked(self, estimator):
+        X, y, gradients = make_data(400)
+        counts = np.arange(400) % 2
         gradients[counts == 0] *= -1
-        assert self.fit(X, y, gradients=gradients, sample_weight=counts).score(X[counts > 0], y[counts > 0]) > 0.5
+        for name in ("sample_weight", "derivative_weight"):
+            model = estimator("raise").fit(X, y, gradients=gradients, **{name: counts})
+            assert model.score(X[counts > 0], y[counts > 0]) > 0.5
+
+    @pytest.mark.parametrize("action", [True, None, "yes", 0])
+    def test_other_actions_are_refused(self, estimator, action):
+        X, y, gradients = make_data(20)
+        with pytest.raises(ValueError, match="`check_gradients` must be 'warn', 'raise' or False, got"):
+            estimator(action).fit(X, y, gradients=gradients)
+
+
+class TestReport:
+    def line(self, gradients, **options):
+        X, y, right = make_data(200)
+        model = RandomFeatureRegressor(30, random_state=0, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model.fit(X, y, gradients=None if gradients is None else gradients(right))
+        return dict(model.report().lines)["derivatives in the loss"], model
+
+    def test_none(self):
+        assert self.line(None)[0] == "none were given"
+
+    def test_contradictory_ones_are_not_used(self):
+        """Gradients of a thousand times the size never help, whatever their weight."""
+        line, model = self.line(lambda right: 1000 * right)
+        assert model.gradient_weight_ == 0
+        wrong = (
+            r"they contradict the values \(the gradients must be multiplied by 0.001\), error \S+ with and \S+ without"
+        )
+        assert re.match(rf"(not used|not used in the loss|used in the sampling only): {wrong} them", line)
+
+    def test_contradictory_ones_with_a_given_weight(self):
+        line, _ = self.line(lambda right: -right, gradient_weight=0.1)
+        assert line == "gradients 0.1: although they contradict the values (the gradients have the wrong sign)"
+
+    def test_a_weight_of_zero(self):
+        assert (
+            self.line(lambda right: right, gradient_weight=0.0, density="uniform")[0] == "not used: their weight is 0"
+        )
 
 
 @pytest.mark.parametrize(

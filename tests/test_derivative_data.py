@@ -283,11 +283,12 @@ class TestDirections:
         y, gradients = np.sin(2 * X[:, 0]) + X[:, 1], np.column_stack([2 * np.cos(2 * X[:, 0]), np.ones(200)])
         basis = np.linalg.qr(np.random.default_rng(0).normal(size=(200, 2, 2)))[0]
         slopes = np.einsum("nd,nqd->nq", gradients, basis)
-        model(20, check_gradients=True).fit(X, y, gradients=slopes, directions=basis)
+        model(20, check_gradients="raise").fit(X, y, gradients=slopes, directions=basis)
         with pytest.raises(ValueError, match="contradict the values"):
-            model(20, check_gradients=True).fit(X, y, gradients=-slopes, directions=basis)
-        with pytest.warns(UserWarning, match=r"could not be confirmed: .*\(0 of 200 rows"):
-            model(20, check_gradients=True).fit(X, y, gradients=slopes[:, 0], directions=basis[:, 0])
+            model(20, check_gradients="raise").fit(X, y, gradients=-slopes, directions=basis)
+        part = model(20, check_gradients="raise").fit(X, y, gradients=slopes[:, 0], directions=basis[:, 0])
+        assert part.gradient_check_.consistent is None
+        assert part.gradient_check_.message.endswith("(0 of 200 rows are fully known)")
 
 
 class TestDerivativeWeight:
@@ -469,7 +470,8 @@ class TestReport:
         assert lines["width"].startswith(f"{estimator.width_:.3g}")
         assert lines["estimated error"].startswith(f"{fit.error:.2g} of the standard deviation")
         weight = estimator.gradient_weight_
-        assert lines["derivatives in the loss"].startswith(f"gradients {weight:g}" if weight else "none")
+        without = ("none were given", "not used", "used in the sampling only: ")
+        assert lines["derivatives in the loss"].startswith(f"gradients {weight:g}" if weight else without)
         assert ("estimated derivatives" in lines["density"]) == estimator.estimated_
         for tried in {trial.size for trial in fit.trials}:
             trials = [trial for trial in fit.trials if trial.size == tried]
@@ -503,7 +505,7 @@ class TestReport:
         X = wave.sample(160, np.random.default_rng(0))
         estimator = model(derivatives=source).fit(X, wave.value(X))
         lines = self.check(estimator, 160)
-        assert lines["derivatives in the loss"] == "none"
+        assert lines["derivatives in the loss"] == "none were given"
         assert lines["alpha"].endswith("by leave-one-out")
         assert estimator.estimated_ == (source == "estimate")
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nurf._derivative_checks import check_derivatives
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
@@ -23,8 +22,9 @@ from nurf.estimators._base import (
     sampling_order,
     zero_derivatives,
 )
+from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
-from nurf.estimators._report import Report, describe
+from nurf.estimators._report import Report, describe, describe_loss
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss, Rule, Validation
 from nurf.solvers._coverage import MIN_ERRORS
@@ -108,9 +108,9 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         the activation.
     scaling : {"box", "ball", None}, default "box"
         How inputs are mapped into the unit ball: each by its own range, all by one factor, or not at all.
-    check_gradients : bool, default False
-        Whether ``fit`` first compares the gradients with differences of the values, and raises an error if they
-        contradict each other.
+    check_gradients : {"warn", "raise", False}, default "warn"
+        What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
+        warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
     random_state : int, RandomState, Generator or None, default None
         Seed for sampling the hyperplanes.
 
@@ -139,6 +139,8 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     estimated_error_ : float or array of shape (k,)
         The estimated root mean square error at new points, in the units of each output; NaN with fewer than three
         samples, from which nothing can be estimated.
+    gradient_check_ : DerivativeCheck or None
+        The comparison of the gradients with the values; None if there was none.
     uncertainty_ : CrossFit or Posterior
         The uncertainty of the fit, in scaled units: from refits on folds up to 150 samples, and of the outer weights
         with more.
@@ -172,7 +174,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         growth: float | str | None = "auto",
         tail: str = "auto",
         scaling: str | None = "box",
-        check_gradients: bool = False,
+        check_gradients: str | bool = "warn",
         random_state: Any = None,
     ) -> None:
         self.n_neurons = n_neurons
@@ -191,7 +193,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.random_state = random_state
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        found = self._check_gradients(jet) if self.check_gradients else []
+        check, found = checked_gradients(jet, self.check_gradients)
         rng = self._generator()
         jet, held_out = split(jet, validation, rng)
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
@@ -224,6 +226,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self._set_fit(fit, scaling, uncertainty)
         self.density_, self.width_ = setting.density, float(np.mean(setting.activation.width))
         self.gradient_weight_, self.n_samples_ = fit.loss.gradients, len(jet)
+        self.gradient_check_, self._has_derivatives = check, bool(scaled.known)
         self.estimated_ = not setting.source.keeps_neurons and bool(setting.needs)
         self._rule_name = "refits on folds" if lanes[0].refits else NAMES[self.selection]
         if held_out is not None:
@@ -394,7 +397,8 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         check_is_fitted(self, "fit_")
         scale = np.atleast_1d(self.scaling_.y_scale)
         units = f", {self.fit_.error * scale[0]:.2g} in their units" if len(scale) == 1 else ", outputs added up"
-        return describe(self.fit_, self.n_samples_, self.n_features_in_, units, self._rule_name)
+        derivatives = describe_loss(self.fit_, self._has_derivatives, self.gradient_check_)
+        return describe(self.fit_, self.n_samples_, self.n_features_in_, units, self._rule_name, derivatives)
 
     def _alphas(self) -> Array | None:
         if isinstance(self.alpha, str) and self.alpha == "auto":
@@ -402,15 +406,3 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         if isinstance(self.alpha, Real) and np.isfinite(self.alpha) and self.alpha > 0:
             return np.array([self.alpha], float)
         raise ValueError(f"`alpha` must be 'auto' or a number > 0, got {self.alpha!r}")
-
-    def _check_gradients(self, jet: Jet) -> list[Warning]:
-        if jet.gradients is None:
-            raise ValueError("`check_gradients=True` needs gradients, got none")
-        gradients = jet.gradients
-        if jet.frames is not None:  # gradients that are known along some directions only explain no differences
-            complete = np.sum(jet.frames**2, axis=(1, 2)) > jet.n_features - 0.5
-            gradients = np.where(complete.reshape(-1, *[1] * (gradients.ndim - 1)), gradients, np.nan)
-        finding = check_derivatives(jet.X, jet.y, gradients)
-        if finding.consistent is False:
-            raise ValueError(f"`gradients` contradict the values: {finding.message}")
-        return [] if finding.consistent else [UserWarning(f"`gradients` could not be confirmed: {finding.message}")]

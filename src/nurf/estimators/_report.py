@@ -8,6 +8,7 @@ from html import escape
 
 import numpy as np
 
+from nurf._derivative_checks import DerivativeCheck
 from nurf.solvers import VALUES_ONLY
 from nurf.training import Fit, Setting, Trial
 
@@ -34,7 +35,7 @@ class Report:
         return f'<table><caption style="text-align:left;font-weight:bold">{escape(self.title)}</caption>{rows}</table>'
 
 
-def describe(fit: Fit, n_samples: int, n_features: int, deviation: str, rule: str) -> Report:
+def describe(fit: Fit, n_samples: int, n_features: int, deviation: str, rule: str, derivatives: str) -> Report:
     """Return what was chosen, and what else was tried.
 
     Parameters
@@ -45,6 +46,8 @@ def describe(fit: Fit, n_samples: int, n_features: int, deviation: str, rule: st
         The estimated error in units of the values.
     rule : str
         How alpha was chosen.
+    derivatives : str
+        What became of the derivatives.
     """
     features = fit.network.features
     setting = None if fit.stage is None else fit.stage.setting
@@ -53,7 +56,7 @@ def describe(fit: Fit, n_samples: int, n_features: int, deviation: str, rule: st
     if setting is not None:
         lines += [("density", _density(setting)), ("width", _width(setting, fit))]
     lines += [
-        ("derivatives in the loss", _loss(fit)),
+        ("derivatives in the loss", derivatives),
         ("alpha", f"{fit.alpha:.2g}, by {rule}"),
         ("estimated error", f"{fit.error:.2g} of the standard deviation of the values{deviation}"),
         *_race(fit.trials),
@@ -64,6 +67,44 @@ def describe(fit: Fit, n_samples: int, n_features: int, deviation: str, rule: st
     seconds = sum(trial.seconds for trial in fit.trials)
     title = f"{features.n_neurons} neurons for {n_samples} samples in {n_features} dimensions, {seconds:.2g} s"
     return Report(title, tuple(lines))
+
+
+def describe_loss(fit: Fit, given: bool, check: DerivativeCheck | None) -> str:
+    """Return what became of the derivatives: how much they count in the loss, or why they do not.
+
+    Parameters
+    ----------
+    fit : Fit
+    given : bool
+        Whether any were given.
+    check : DerivativeCheck or None
+        The comparison of the gradients with the values.
+    """
+    if not given:
+        return "none were given"
+    wrong = f"they contradict the values ({check.message})" if check is not None and check.consistent is False else ""
+    errors = _errors_with_and_without(fit.trials)
+    if fit.loss != VALUES_ONLY:
+        used = ", ".join(f"{kind} {getattr(fit.loss, kind):g}" for kind in fit.loss.kinds)
+        reasons = [f"although {wrong}" if wrong else "", f"they help, {errors}" if errors else ""]
+    else:
+        setting = None if fit.stage is None else fit.stage.setting
+        used = "not used"
+        if setting is not None and setting.needs:  # derivatives that are estimated may contain the known ones, or not
+            used = "used in the sampling only" if setting.source.keeps_neurons else "not used in the loss"
+        no_help = "they do not help here" if errors else "their weight is 0"
+        reasons = [wrong or no_help, errors]
+    return ": ".join(part for part in (used, ", ".join(filter(None, reasons))) if part)
+
+
+def _errors_with_and_without(trials: tuple[Trial, ...]) -> str:
+    """Return the best errors with and without derivatives in the loss, at the last size at which both were tried."""
+    for size in sorted({trial.size for trial in trials}, reverse=True):
+        tried = [trial for trial in trials if trial.size == size]
+        with_, without = _best(tried, lambda trial: not _without(trial)), _best(tried, _without)
+        if np.isfinite([with_, without]).all():
+            return f"error {with_:.2g} with and {without:.2g} without them ({size} neurons)"
+    return ""
 
 
 def _density(setting: Setting) -> str:
@@ -78,20 +119,6 @@ def _width(setting: Setting, fit: Fit) -> str:
     widths = np.unique(np.round(np.atleast_1d(np.asarray(fit.network.activation.width, float)), 6))
     text = f"{np.mean(setting.activation.width):.3g} of the radius of the data"
     return text + (f"; {widths[0]:.3g} to {widths[-1]:.3g} in all" if len(widths) > 1 else "")
-
-
-def _loss(fit: Fit) -> str:
-    """Return how much derivatives count, and the best error with and without them at the last size that tried both."""
-    text = ", ".join(f"{kind} {getattr(fit.loss, kind):g}" for kind in fit.loss.kinds) or "none"
-    for size in sorted({trial.size for trial in fit.trials}, reverse=True):
-        trials = [trial for trial in fit.trials if trial.size == size]
-        with_, without = _best(trials, lambda trial: trial.loss != VALUES_ONLY), _best(trials, _without)
-        if np.isfinite([with_, without]).all():
-            guides = fit.stage is not None and fit.stage.setting is not None and fit.stage.setting.needs
-            verdict = "they guide the sampling, but do not help here" if guides else "they do not help"
-            verdict = "they help" if fit.loss != VALUES_ONLY else verdict
-            return f"{text}: {verdict}, error {with_:.2g} with and {without:.2g} without them ({size} neurons)"
-    return text
 
 
 def _without(trial: Trial) -> bool:

@@ -16,6 +16,7 @@ from nurf._types import Array
 from nurf.activations import Activation
 from nurf.densities import Density
 from nurf.estimators._base import TAILS, NetworkRegressor, SamplesHyperplanes, choose
+from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
@@ -75,6 +76,9 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         Accepted violation of the optimality conditions and of the certificate, in units of ``alpha``.
     max_iter : int, default 30
         Rounds of insertion, training and deletion for each alpha.
+    check_gradients : {"warn", "raise", False}, default "warn"
+        What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
+        warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
     random_state : int, RandomState, Generator or None
         Where the searches for new neurons start.
 
@@ -97,6 +101,8 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         The fit in scaled units, with all steps in its history.
     scaling_ : Scaling
         The change of units.
+    gradient_check_ : DerivativeCheck or None
+        The comparison of the gradients with the values; None if there was none.
     n_iter_ : int
         Rounds of insertion, training and deletion, for all alphas together.
     n_features_in_ : int
@@ -131,6 +137,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         scaling: str | None = "box",
         tol: float = 0.01,
         max_iter: int = 30,
+        check_gradients: str | bool = "warn",
         random_state: Any = None,
     ) -> None:
         self.alpha = alpha
@@ -147,10 +154,12 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.scaling = scaling
         self.tol = tol
         self.max_iter = max_iter
+        self.check_gradients = check_gradients
         self.random_state = random_state
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         self._check_numbers()
+        check, found = checked_gradients(jet, self.check_gradients)
         rng = self._generator()
         jet, held_out = split(jet, validation, rng)
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
@@ -171,17 +180,17 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             options=SparseOptions(tolerance=self.tol, max_rounds=self.max_iter),
         )
         self._set_fit(fit, scaling)
+        self.gradient_check_ = check
         self.n_neurons_, self.certificate_ = fit.step.n_neurons, fit.step.certificate
         self.n_iter_ = sum(step.n_rounds for step in fit.history)
-        if fit.step.status != "max_rounds":
-            return []
-        return [
-            ConvergenceWarning(
+        if fit.step.status == "max_rounds":
+            unmet = (
                 f"the tolerance {self.tol} was not met in {self.max_iter} rounds at alpha = {fit.alpha:.3g}: the "
                 f"certificate is {fit.step.certificate:.4g}, the violation of the optimality conditions "
                 f"{fit.step.violation:.2g}. Increase `max_iter` or `tol`."
             )
-        ]
+            found.append(ConvergenceWarning(unmet))
+        return found
 
     @property
     def path_(self) -> dict[str, Array]:

@@ -1,0 +1,33 @@
+"""The check of gradients before a fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nurf._derivative_checks import DerivativeCheck, check_derivatives
+from nurf.jets import Jet
+
+
+def checked_gradients(jet: Jet, check_gradients: Any) -> tuple[DerivativeCheck | None, list[Warning]]:
+    """Return what a comparison of the gradients with the values finds, and a warning if they contradict each other.
+
+    The parameter ``check_gradients`` of the estimators may ask for an error instead. There is no result if it is False
+    or if no gradients are known.
+    """
+    if check_gradients is not False and check_gradients not in ("warn", "raise"):
+        raise ValueError(f"`check_gradients` must be 'warn', 'raise' or False, got {check_gradients!r}")
+    if check_gradients is False or jet.gradients is None:
+        return None, []
+    counts = jet.weights(1) > 0
+    if jet.frames is not None:  # gradients that are known along some directions only explain no differences
+        counts &= np.sum(jet.frames**2, axis=(1, 2)) > jet.n_features - 0.5
+    gradients = np.where(counts.reshape(-1, *[1] * (jet.gradients.ndim - 1)), jet.gradients, np.nan)
+    finding = check_derivatives(jet.X, jet.y, gradients)
+    if finding.consistent is not False:
+        return finding, []
+    message = f"`gradients` contradict the values: {finding.message}"
+    if check_gradients == "raise":
+        raise ValueError(message)
+    return finding, [UserWarning(message)]
