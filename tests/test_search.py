@@ -106,7 +106,8 @@ class TestSizes:
     )
     def test_by_threes_and_not_below_a_hundred(self, n, sizes):
         assert Search().sizes(n) == sizes
-        assert len(Search().rungs(len(sizes))) == len(sizes)
+        assert len(Search().rungs(len(sizes), 2000)) == len(sizes)
+        assert {rung.rival for rung in Search().rungs(len(sizes), 1000)} == {np.inf}
 
 
 class TestData:

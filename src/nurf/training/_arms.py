@@ -339,9 +339,11 @@ def fit_searched(lanes: Sequence[Lane]) -> Fit:
                 require_derivatives(
                     lane.space.activations[0], frozenset().union(*(d.needs for d in lane.space.densities))
                 )
-    outcome = race(arms, sizes, search.rungs(len(sizes)), improvement=search.improvement, margin=search.margin)
+    n_samples = len(lanes[0].task.jet)
+    rungs = search.rungs(len(sizes), n_samples)
+    outcome = race(arms, sizes, rungs, improvement=search.improvement, margin=search.margin)
     *smaller, last = outcome.winners
-    doubt = search.uncertainty(len(lanes[0].task.jet))
+    doubt = search.uncertainty(n_samples)
     ahead = [arm.on_all_data() for arm in (*(arm for arm in smaller if doubt * score(arm) <= score(last)), last)]
     best = min(ahead, key=score)
     history = best.history(best.contest.final)

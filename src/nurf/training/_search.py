@@ -107,9 +107,15 @@ class Search:
         sizes = stage_counts(n_neurons, self.growth, int(np.ceil(n_neurons / self.growth ** (self.n_sizes - 1))))
         return [size for size in sizes if size >= min(self.first_size, n_neurons)]
 
-    def rungs(self, n_sizes: int) -> list[Rung]:
-        """Return the rungs for a number of sizes."""
-        return [self.first, *[self.middle] * (n_sizes - 2), self.last][:n_sizes] if n_sizes > 1 else [self.first]
+    def rungs(self, n_sizes: int, n_samples: int) -> list[Rung]:
+        """Return the rungs for a number of sizes.
+
+        Up to ``max_refit_samples`` samples, all lanes go on to the last size: values alone cost little then, and may be
+        far behind with few neurons and far ahead with many, if derivatives are noisy.
+        """
+        rungs = [self.first, *[self.middle] * (n_sizes - 2), self.last][:n_sizes] if n_sizes > 1 else [self.first]
+        few = n_samples <= self.max_refit_samples
+        return [replace(rung, rival=np.inf) for rung in rungs] if few else rungs
 
 
 @dataclass(frozen=True)
