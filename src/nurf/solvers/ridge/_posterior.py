@@ -13,8 +13,8 @@ from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
 from nurf.solvers._rows import Loss, rows_per_sample, sample_rows
-from nurf.solvers.ridge._base import EPS, residuals_without
 from nurf.solvers.ridge._coverage import calibration, plus_interval, require_errors
+from nurf.solvers.ridge._hat import EPS, residuals_without
 from nurf.solvers.ridge._least_squares import LeastSquares
 
 MAX_LEFT_OUT = 500  # samples that are left out in turn
@@ -125,8 +125,7 @@ class Posterior:
 
     def _without(self, hats: Array, residuals: Array) -> Array:
         """Return ``(1 - H_k)^-1 r_k`` for each sample, of shape (n, R, k)."""
-        shares = np.full(len(hats), 1 / self.multiple)
-        return residuals_without(hats[:, None], residuals[:, :, None], shares)[:, :, 0]
+        return residuals_without(hats, residuals, np.full(len(hats), 1 / self.multiple))
 
     @cached_property
     def gradient_factors(self) -> Array:

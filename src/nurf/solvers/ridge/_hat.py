@@ -1,0 +1,106 @@
+"""Blocks of the hat matrix, and the residuals of samples that are left out of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nurf._types import Array
+
+EPS = float(np.finfo(float).eps)
+FEW_ROWS = 32  # of a sample, up to which all alphas are faster at once
+
+
+@dataclass(frozen=True, eq=False)
+class HatBlocks:
+    """The blocks ``H_k = Z_k diag(f) Z_k^T + T_k S T_k^T`` of the hat matrix, for samples ``k`` and many ``f``.
+
+    Parameters
+    ----------
+    rows : array of shape (n, R, m)
+        The rows ``Z_k`` of the samples, along eigenvectors.
+    factors : array of shape (A, m)
+        The factors ``f``, one row for each alpha.
+    tail : array of shape (n, R, t)
+        The rows ``T_k`` of the tail.
+    tail_inverse : array of shape (t, t)
+        ``S``.
+    """
+
+    rows: Array
+    factors: Array
+    tail: Array
+    tail_inverse: Array
+
+    def residuals_without(self, residuals: Array, shares: Array) -> Array:
+        """Return ``(1 - share H_k)^-1 r_k`` for all samples and alphas, of shape (n, R, A, k) as the residuals."""
+        R, columns = self.rows.shape[1], self.rows.shape[2] + self.tail.shape[2]
+        if R <= FEW_ROWS:
+            moved = np.moveaxis(residuals, 1, 2)
+            return np.moveaxis(residuals_without(self._all_blocks(), moved, shares[:, None]), 2, 1)
+        way = self._by_columns if columns < R else self._by_rows
+        return way(residuals, shares)
+
+    def _tail_blocks(self) -> Array:
+        return np.asarray(self.tail @ self.tail_inverse @ np.swapaxes(self.tail, 1, 2))
+
+    def _all_blocks(self) -> Array:
+        """Return the blocks for all factors, of shape (n, A, R, R)."""
+        n, R, _ = self.rows.shape
+        hats = np.empty((n, len(self.factors), R, R))
+        for i in range(R):
+            for j in range(i + 1):
+                hats[:, :, i, j] = hats[:, :, j, i] = (self.rows[:, i] * self.rows[:, j]) @ self.factors.T
+        hats += self._tail_blocks()[:, None]
+        return hats
+
+    def _by_rows(self, residuals: Array, shares: Array) -> Array:
+        """Return the residuals, from systems of the size of the rows of a sample, one alpha after the other."""
+        result, tail_blocks = np.empty(residuals.shape), self._tail_blocks()
+        for number, factors in enumerate(self.factors):
+            scaled = self.rows * np.sqrt(factors)
+            hats = scaled @ np.swapaxes(scaled, 1, 2) + tail_blocks
+            result[:, :, number] = residuals_without(hats, residuals[:, :, number], shares)
+        return result
+
+    def _by_columns(self, residuals: Array, shares: Array) -> Array:
+        """Return the same from systems of the size of the columns, which are fewer than the rows of a sample.
+
+        With ``H = C C^T``, ``(1 - s H)^-1 r = r + s C (1 - s C^T C)^-1 C^T r``. The products of the columns are the
+        same for all alphas.
+        """
+        columns = np.concatenate([self.rows, self.tail @ square_root(self.tail_inverse)], axis=2)
+        turned = np.swapaxes(columns, 1, 2)
+        grams, result = turned @ columns, np.empty(residuals.shape)
+        for number, factors in enumerate(self.factors):
+            scale = np.sqrt(np.concatenate([factors, np.ones(self.tail.shape[2])]))[:, None]
+            here = residuals[:, :, number]
+            inner = residuals_without(grams * (scale * scale.T), scale * (turned @ here), shares)
+            result[:, :, number] = here + shares[:, None, None] * (columns @ (scale * inner))
+        return result
+
+
+def residuals_without(hats: Array, residuals: Array, shares: Array) -> Array:
+    """Return ``(1 - share H)^-1 r`` for blocks ``H`` (..., R, R), residuals ``r`` (..., R, k) and shares (...).
+
+    A row that the fit must interpolate has a leverage of one, up to rounding.
+    """
+    R = hats.shape[-1]
+    left = np.eye(R) - shares[..., None, None] * hats
+    if R == 1:
+        return np.asarray(residuals / np.maximum(left, EPS))
+    left[..., range(R), range(R)] += EPS
+    try:
+        return np.asarray(np.linalg.solve(left, residuals), float)
+    except np.linalg.LinAlgError:  # one of them is exactly singular
+        sizes, vectors = np.linalg.eigh(left)
+        return vectors @ ((np.swapaxes(vectors, -1, -2) @ residuals) / np.maximum(sizes, EPS)[..., None])
+
+
+def square_root(matrix: Array) -> Array:
+    """Return ``B`` with ``B B^T`` equal to a positive semidefinite matrix."""
+    if not len(matrix):
+        return matrix
+    values, basis = np.linalg.eigh(matrix)
+    return np.asarray(basis * np.sqrt(np.maximum(values, 0.0)))
