@@ -35,12 +35,11 @@ class HatBlocks:
 
     def residuals_without(self, residuals: Array, shares: Array) -> Array:
         """Return ``(1 - share H_k)^-1 r_k`` for all samples and alphas, of shape (n, R, A, k) as the residuals."""
-        R, columns = self.rows.shape[1], self.rows.shape[2] + self.tail.shape[2]
+        _, R, m = self.rows.shape
         if R <= FEW_ROWS:
             moved = np.moveaxis(residuals, 1, 2)
             return np.moveaxis(residuals_without(self._all_blocks(), moved, shares[:, None]), 2, 1)
-        way = self._by_columns if columns < R else self._by_rows
-        return way(residuals, shares)
+        return self._by_columns(residuals, shares) if m < R else self._by_rows(residuals, shares)
 
     def _tail_blocks(self) -> Array:
         return np.asarray(self.tail @ self.tail_inverse @ np.swapaxes(self.tail, 1, 2))
@@ -67,18 +66,28 @@ class HatBlocks:
     def _by_columns(self, residuals: Array, shares: Array) -> Array:
         """Return the same from systems of the size of the columns, which are fewer than the rows of a sample.
 
-        With ``H = C C^T``, ``(1 - s H)^-1 r = r + s C (1 - s C^T C)^-1 C^T r``. The products of the columns are the
-        same for all alphas.
+        With ``L = 1 - s T S T^T`` and ``Z f Z^T = C C^T``, the residuals are
+        ``L^-1 r + s L^-1 C (1 - s C^T L^-1 C)^-1 C^T L^-1 r``. All but the inner system is the same for all alphas.
         """
-        columns = np.concatenate([self.rows, self.tail @ square_root(self.tail_inverse)], axis=2)
-        turned = np.swapaxes(columns, 1, 2)
+        n, R, m = self.rows.shape
+        both = self._without_tail(np.concatenate([self.rows, residuals.reshape(n, R, -1)], axis=2), shares)
+        columns, rest = both[..., :m], both[..., m:].reshape(residuals.shape)
+        turned = np.swapaxes(self.rows, 1, 2)
         grams, result = turned @ columns, np.empty(residuals.shape)
         for number, factors in enumerate(self.factors):
-            scale = np.sqrt(np.concatenate([factors, np.ones(self.tail.shape[2])]))[:, None]
-            here = residuals[:, :, number]
+            scale, here = np.sqrt(factors)[:, None], rest[:, :, number]
             inner = residuals_without(grams * (scale * scale.T), scale * (turned @ here), shares)
             result[:, :, number] = here + shares[:, None, None] * (columns @ (scale * inner))
         return result
+
+    def _without_tail(self, right: Array, shares: Array) -> Array:
+        """Return ``(1 - share T_k S T_k^T)^-1`` times a matrix (n, R, c), from the smaller of two systems."""
+        if self.tail.shape[2] >= self.tail.shape[1]:
+            return residuals_without(self._tail_blocks(), right, shares)
+        columns = self.tail @ square_root(self.tail_inverse)
+        turned = np.swapaxes(columns, 1, 2)
+        inner = residuals_without(turned @ columns, turned @ right, shares)
+        return np.asarray(right + shares[:, None, None] * (columns @ inner))
 
 
 def residuals_without(hats: Array, residuals: Array, shares: Array) -> Array:
