@@ -21,7 +21,7 @@ from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
 from nurf.estimators._data import assemble, canonical, with_mean_one
 from nurf.estimators._frames import inputs_by_name, partials_by_name, require_unmasked, rows_by_index
 from nurf.jets import DERIVATIVE_KINDS, Jet
-from nurf.networks import Hyperplanes, ShallowNetwork
+from nurf.networks import Hyperplanes, NetworkFunction, ShallowNetwork
 from nurf.solvers.ridge import Posterior
 from nurf.training import CrossFit, Fit
 
@@ -248,6 +248,15 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
         points = self._inputs(X)
         return self.scaling_.hessians_back(self.fit_.network.hessian(points))
+
+    def function(self) -> NetworkFunction:
+        """Return the fitted function for calls at one point or many, without checks: for optimisers and samplers.
+
+        With ``f = model.function()``, ``f(x)`` is the value, ``f.gradient(x)`` the gradient, and
+        ``f.value_and_gradient(x)`` both, in the units of the data.
+        """
+        check_is_fitted(self, "fit_")
+        return NetworkFunction.of(self.fit_.network, self.scaling_)
 
     @property
     def hyperplanes_(self) -> Hyperplanes:

@@ -22,7 +22,8 @@ from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers._rows import Loss
-from nurf.solvers.ridge._hat import EPS, square_root
+
+EPS = float(np.finfo(float).eps)
 
 
 class Ridge(ABC):
@@ -129,6 +130,14 @@ def with_tail(factor: Array, elimination: Array, inverse: Array) -> Array:
     result[:N, : factor.shape[1]], result[N:, : factor.shape[1]] = factor, -elimination @ factor
     result[N:, factor.shape[1] :] = square_root(inverse)
     return result
+
+
+def square_root(matrix: Array) -> Array:
+    """Return ``B`` with ``B B^T`` equal to a positive semidefinite matrix."""
+    if not len(matrix):
+        return matrix
+    values, basis = np.linalg.eigh(matrix)
+    return np.asarray(basis * np.sqrt(np.maximum(values, 0.0)))
 
 
 def stacked(path: Array) -> Array:

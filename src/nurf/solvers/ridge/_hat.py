@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nurf._types import Array
+from nurf.solvers.ridge._base import EPS, square_root
 
-EPS = float(np.finfo(float).eps)
 FEW_ROWS = 32  # of a sample, up to which all alphas are faster at once
 
 
@@ -104,12 +104,5 @@ def residuals_without(hats: Array, residuals: Array, shares: Array) -> Array:
         return np.asarray(np.linalg.solve(left, residuals), float)
     except np.linalg.LinAlgError:  # one of them is exactly singular
         sizes, vectors = np.linalg.eigh(left)
-        return vectors @ ((np.swapaxes(vectors, -1, -2) @ residuals) / np.maximum(sizes, EPS)[..., None])
-
-
-def square_root(matrix: Array) -> Array:
-    """Return ``B`` with ``B B^T`` equal to a positive semidefinite matrix."""
-    if not len(matrix):
-        return matrix
-    values, basis = np.linalg.eigh(matrix)
-    return np.asarray(basis * np.sqrt(np.maximum(values, 0.0)))
+        rotated = np.swapaxes(vectors, -1, -2) @ residuals
+        return np.asarray(vectors @ (rotated / np.maximum(sizes, EPS)[..., None]))

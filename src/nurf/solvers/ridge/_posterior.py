@@ -13,8 +13,9 @@ from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
 from nurf.solvers._rows import Loss, rows_per_sample, sample_rows
+from nurf.solvers.ridge._base import EPS
 from nurf.solvers.ridge._coverage import calibration, plus_interval, require_errors
-from nurf.solvers.ridge._hat import EPS, residuals_without
+from nurf.solvers.ridge._hat import residuals_without
 from nurf.solvers.ridge._least_squares import LeastSquares
 
 MAX_LEFT_OUT = 500  # samples that are left out in turn
