@@ -138,7 +138,8 @@ def test_the_function_of_a_fitted_model(k, tail):
     X = rng.uniform([0, 1000], [1e-3, 1010], (200, 2))
     Z = (X - [0, 1000]) / [1e-3, 10]
     y = np.stack([np.sin(3 * Z[:, 0]) * Z[:, 1] + j for j in range(k)], axis=1)
-    model = RandomFeatureRegressor(60, width=0.3, tail=tail, random_state=0).fit(X, y if k > 1 else y[:, 0])
+    model = RandomFeatureRegressor(60, width=0.3, alpha=1e-4, tail=tail, random_state=0)
+    model.fit(X, y if k > 1 else y[:, 0])
     f = pickle.loads(pickle.dumps(model.function()))
     assert_allclose(f(X), model.predict(X), rtol=1e-9, atol=1e-9)
     scale = np.abs(model.predict_gradient(X)).max(axis=0)
