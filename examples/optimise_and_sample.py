@@ -80,9 +80,9 @@ def main(arguments=None):
     """Fit the surrogate, minimise it, sample it, and draw the picture."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("docs/images"), help="directory for the picture")
-    parser.add_argument("--quick", action="store_true", help="a short chain, for a quick test")
+    parser.add_argument("--quick", action="store_true", help="a shorter chain, for a quick test")
     options = parser.parse_args(arguments)
-    n_steps = 5000 if options.quick else 50_000
+    n_steps = 20_000 if options.quick else 50_000
 
     rng = np.random.default_rng(0)
     X = rng.uniform(LOWER, UPPER, (300, 2))
@@ -94,7 +94,7 @@ def main(arguments=None):
     print(f"minimum after {found.nfev} calls, at a distance of {distance:.1e} from the true one")
 
     start = time.perf_counter()
-    chain, accepted = langevin_chain(f.value_and_gradient, found.x, n_steps, 0.1, rng)
+    chain, accepted = langevin_chain(f.value_and_gradient, found.x, n_steps, 0.2, rng)
     microseconds = 1e6 * (time.perf_counter() - start) / n_steps
     print(f"chain of {n_steps} steps, {100 * accepted:.0f}% accepted, {microseconds:.0f} microseconds for a step")
     print(f"{'':10s} {'mean':>16s} {'deviation':>16s}")

@@ -114,6 +114,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     network_: ShallowNetwork
     estimated_error_: float | Array
     uncertainty_: Posterior | CrossFit | None
+    verbose: int
 
     def fit(
         self,
@@ -179,6 +180,11 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     @abstractmethod
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         """Fit to checked data, set the attributes at the very end, and return warnings for the user."""
+
+    def _verbosity(self) -> int:
+        if not (isinstance(self.verbose, Integral) and self.verbose >= 0):
+            raise ValueError(f"`verbose` must be a whole number >= 0, got {self.verbose!r}")
+        return int(self.verbose)
 
     def _set_fit(self, fit: Fit, scaling: Scaling, uncertainty: Posterior | CrossFit | None = None) -> None:
         """Set the attributes that predictions need."""

@@ -23,6 +23,7 @@ from nurf.solvers import Loss, SparseOptions
 from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
 from nurf.training import Setting
 from nurf.training import _sparse as training
+from nurf.training._progress import watch_path
 from nurf.training._stages import sample_features
 
 Model = TypeVar("Model", bound=NetworkRegressor)
@@ -77,6 +78,8 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         Rounds of insertion, training and deletion for each alpha.
     random_state : int, RandomState, Generator or None
         Where the searches for new neurons start.
+    verbose : int, default 0
+        1 to write a line for each step of the path to the standard error.
 
     Attributes
     ----------
@@ -132,6 +135,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         tol: float = 0.01,
         max_iter: int = 30,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.alpha = alpha
         self.max_neurons = max_neurons
@@ -148,6 +152,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         self._check_numbers()
@@ -169,6 +174,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             validation=None if held_out is None else scaling(held_out),
             start=self._first_hyperplanes(scaled, activation, rng),
             options=SparseOptions(tolerance=self.tol, max_rounds=self.max_iter),
+            watch=watch_path(self._verbosity()),
         )
         self._set_fit(fit, scaling)
         self.n_neurons_, self.certificate_ = fit.step.n_neurons, fit.step.certificate
