@@ -69,7 +69,7 @@ def describe(fit: Fit, n_samples: int, n_features: int, y_scale: Array, rule: st
 
 
 def _errors(fit: Fit, y_scale: Array) -> list[tuple[str, str]]:
-    """Return the estimated error, and that of each output if there are several: the largest first, if there are many."""
+    """Return the estimated error, and that of each output if there are several; if there are many, the largest."""
     errors, scales = fit.output_errors, np.atleast_1d(y_scale)
     text = f"{fit.error:.2g} of the standard deviation of the values"
     if len(errors) == 1:
