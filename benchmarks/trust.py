@@ -32,6 +32,7 @@ NOISES = (0.0, 0.01, 0.2)
 WRONG_SAMPLES = (60, 150, 500)
 FRESH = 2000
 STEP = 1e-6  # of central differences
+SMALLEST = 1e-8  # errors below that are rounding, and count as that
 NORMAL = 1.6449  # standard deviations that hold 0.9 of a normal distribution
 COLUMNS = [
     "part",
@@ -245,7 +246,7 @@ def print_few(rows):
     for samples, kind in groups:
         part = [row for row in rows if (int(row["samples"]), row["gradients"]) == (samples, kind)]
         errors, reported, simple = (column(part, name) for name in ("error", "reported", "baseline"))
-        ratios = reported / np.maximum(errors, 1e-9)
+        ratios = np.maximum(reported, SMALLEST) / np.maximum(errors, SMALLEST)
         cells = [
             f"{np.median(errors):.2g}",
             f"{np.median(reported):.2g}",

@@ -241,12 +241,27 @@ class TestIntervals:
         narrow, wide = (fitted(features, jet).interval(FRESH, coverage) for coverage in (0.9, 0.99))
         assert np.all(wide[..., 0] < narrow[..., 0])
         assert np.all(wide[..., 1] > narrow[..., 1])
-        assert np.all(wide[..., 1] - wide[..., 0] <= 3.25 / 1.833 * (narrow[..., 1] - narrow[..., 0]))  # tables of t_9
+        stretch = 3.25 / 1.833 * (1 + 1 / np.sqrt(18))  # tables of t_9, and one standard error of 9 errors
+        assert np.all(wide[..., 1] - wide[..., 0] <= stretch * (narrow[..., 1] - narrow[..., 0]))
 
     @pytest.mark.parametrize("coverage", [0.0, 1.0, -0.5, 2.0, np.nan])
     def test_errors(self, coverage):
         with pytest.raises(ValueError, match=f"`coverage` must be a number between 0 and 1, got {coverage}"):
             fitted(make_features(3, D), make_jet()).interval(FRESH, coverage)
+
+
+class TestOptimism:
+    """Errors at samples that were held out of the whole fit may be larger than those at samples that leave it."""
+
+    def test_intervals_and_deviations_hold_the_larger_errors(self):
+        features, jet = make_features(6, D), make_jet(30)
+        plain = fitted(features, jet)
+        wary = Posterior.of(plain.network, jet, plain.alpha, plain.loss, optimism=np.array([2.0, 1.0]))
+        assert_allclose(wary.value_std(FRESH), plain.value_std(FRESH) * wary.optimism)
+        assert_allclose(wary.gradient_std(FRESH), plain.gradient_std(FRESH) * wary.optimism[:, None])
+        wide, narrow = (np.diff(posterior.interval(FRESH, 0.9))[..., 0] for posterior in (wary, plain))
+        assert np.all(wide[:, 0] > narrow[:, 0])
+        assert_allclose(wide[:, 1], narrow[:, 1])
 
 
 class TestGradients:

@@ -140,10 +140,11 @@ class TestSizes:
     def test_few_rows(self, seed, n, d, informed):
         X, y, gradients = data(seed, n, d)
         estimator = model(random_state=seed).fit(X, y, gradients=gradients if informed else None)
-        values, deviations = estimator.predict(X, return_std=True)
+        values = estimator.predict(X)
         assert np.all(np.isfinite(values))
-        assert np.all(np.isfinite(deviations))
-        assert np.all(deviations >= 0)
+        if n >= 3:  # with fewer, nothing is known about the error
+            deviations = estimator.predict(X, return_std=True)[1]
+            assert np.all(np.isfinite(deviations) & (deviations >= 0))
         assert values.min() >= y.min() - np.ptp(y) - 1e-9
         assert values.max() <= y.max() + np.ptp(y) + 1e-9
         if n == 1:

@@ -157,13 +157,51 @@ class TestEstimate:
         errors = np.sqrt(squares / 60)
         near = np.flatnonzero(errors <= 1.05 * errors.min())
         assert fit.alpha == ALPHAS[near[0]]
-        assert_allclose(fit.error, errors[near[0]], rtol=1e-5)
+        (trial,) = fit.trials
+        assert_allclose(trial.error, errors[near[0]], rtol=1e-5)
+
+    def test_of_the_winner_is_that_of_refits_on_other_folds(self):
+        """The larger of both errors is taken: that on the folds of the race may be too small."""
+        jet = wave(60, noise=0.1)
+        contest = lane(jet, self.SPACE, [40], alphas=ALPHAS[2:3])
+        fit = fit_searched([contest])
+        squares = 0.0
+        for number, held in enumerate(contest.final_folds[1]):
+            train, rng = jet[~np.isin(jet.X[:, 0], held.X[:, 0])], contest.rng(0, number)
+            options = {"alphas": ALPHAS[2:3], "loss": Loss(0.01)}
+            again = fit_random(train, Local(jitter=0.4), Sigmoid(0.2), 40, rng, **options)
+            squares += np.sum((again.network.value(held.X) - held.y) ** 2)
+        assert len(contest.final_folds[1]) == 10
+        assert_allclose(fit.crossfit.output_errors, [np.sqrt(squares / 60) * (1 + 1 / np.sqrt(120))], rtol=1e-5)
+        assert fit.error == max(fit.trials[0].error, fit.crossfit.output_errors[0])
 
     def test_of_many_samples_is_leave_one_out(self):
         jet = wave(200, noise=0.1)
         fit = fit_searched([lane(jet, self.SPACE, [40])])
         again = fit_outer(fit.network.features, jet, loss=Loss(0.01))
-        assert_allclose([fit.error, fit.alpha], [again.error, again.alpha], rtol=1e-6)
+        assert_allclose([fit.stage.error, fit.alpha], [again.error, again.alpha], rtol=1e-6)
+
+    def test_of_many_samples_is_multiplied_by_the_optimism_of_refits(self):
+        """A tenth of 200 samples six times: at least 120 of them."""
+        jet = wave(200, noise=0.1)
+        contest = lane(jet, self.SPACE, [40], alphas=ALPHAS[2:3])
+        fit = fit_searched([contest])
+        errors = []
+        for number, held in enumerate(contest.final_folds[1]):
+            train, rng = jet[~np.isin(jet.X[:, 0], held.X[:, 0])], contest.rng(0, number)
+            options = {"alphas": ALPHAS[2:3], "loss": Loss(0.01)}
+            again = fit_random(train, Local(jitter=0.4), Sigmoid(0.2), 40, rng, **options)
+            errors.append([np.sqrt(np.mean((again.network.value(held.X) - held.y) ** 2)), again.error])
+        (true, estimated), ratios = np.sqrt(np.mean(np.square(errors), axis=0)), np.divide(*np.transpose(errors))
+        assert len(errors) == 6
+        assert_allclose(fit.error, fit.stage.error * max(1, true / estimated), rtol=1e-5)
+        assert_allclose(fit.optimism, max(1, np.sqrt(np.median(ratios**2))), rtol=1e-5)
+
+    def test_of_very_many_samples_is_leave_one_out(self):
+        jet, search = wave(200, noise=0.1), Search(max_refit_samples=199)
+        fit = fit_searched([lane(jet, self.SPACE, [40], search=search)])
+        assert fit.optimism is None
+        assert fit.error == fit.stage.error
 
     @pytest.mark.parametrize("n", [40, 100, 400])
     def test_is_near_the_truth(self, n):
@@ -198,7 +236,7 @@ class TestRace:
         fit = fit_searched([lane(wave(200), Space(DENSITIES, WIDTHS, LOSSES), [20, 60])])
         last = [trial.error for trial in fit.trials if trial.size == 60]
         assert fit.stage.n_neurons == 60
-        assert fit.error <= min(last) * (1 + Search().margin) * (1 + 1e-9)
+        assert fit.stage.error <= min(last) * (1 + Search().margin) * (1 + 1e-9)
         assert fit.stage == fit.history[-1]
         assert fit.stage.n_neurons == fit.network.features.n_neurons
 
@@ -244,7 +282,7 @@ class TestRace:
         search = Search(max_rows=200, few_samples=30)
         fit = fit_searched([lane(jet, Space(DENSITIES, WIDTHS, LOSSES), [20, 60], search=search)])
         again = fit_outer(fit.network.features, jet, loss=fit.loss)
-        assert_allclose(fit.error, again.error, rtol=1e-3)  # of all rows, not of the part
+        assert_allclose(fit.stage.error, again.error, rtol=1e-3)  # of all rows, not of the part
 
     def test_rungs_are_parameters(self):
         few = Search(first=Rung(), middle=Rung(), last=Rung())

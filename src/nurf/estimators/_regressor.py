@@ -26,8 +26,10 @@ from nurf.estimators._data import split
 from nurf.estimators._report import Report, describe
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss, Rule, Validation
-from nurf.solvers.ridge import MIN_ERRORS, Posterior
+from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers.ridge import Posterior
 from nurf.training import (
+    CrossFit,
     Diagonal,
     FromData,
     FromResidual,
@@ -223,8 +225,11 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         setting = fit.stage.setting
         if np.count_nonzero(scaled.has_value) < MIN_ERRORS and held_out is None:
             fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
-        posterior = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, precise=fit.precise)
-        self._set_fit(fit, scaling, fit.crossfit or posterior)
+        uncertainty: CrossFit | Posterior | None = fit.crossfit
+        if uncertainty is None:
+            options: dict[str, Any] = {"precise": fit.precise, "optimism": fit.optimism}
+            uncertainty = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, **options)
+        self._set_fit(fit, scaling, uncertainty)
         self.density_, self.width_ = setting.density, float(np.mean(setting.activation.width))
         self.gradient_weight_, self.n_samples_ = fit.loss.gradients, len(jet)
         self.estimated_ = not setting.source.keeps_neurons and bool(setting.needs)

@@ -14,7 +14,9 @@ from nurf._blocks import spaced
 from nurf._types import Array
 from nurf.jets import Jet
 from nurf.solvers import LeaveOneOut, Loss
+from nurf.solvers._coverage import standard_error
 from nurf.solvers.ridge import HeldOut, largest_near_best
+from nurf.solvers.ridge._selection import TOLERANCE
 from nurf.training._crossfit import CrossFit
 from nurf.training._fit import Fit, Stage, Trial
 from nurf.training._race import finite, race, score
@@ -66,8 +68,19 @@ class Lane:
     @property
     def refits(self) -> bool:
         """Whether errors are estimated by refits on folds."""
-        other_rows = self.task.rule is not None and self.task.rule.uses_other_rows
-        return 2 <= int(np.count_nonzero(self.task.jet.has_value)) <= self.search.few_samples and not other_rows
+        n = int(np.count_nonzero(self.task.jet.has_value))
+        return 2 <= n <= self.search.few_samples and not self.has_other_rows
+
+    @property
+    def tolerance(self) -> float:
+        """By how much the error of an alpha may be larger than the smallest: one standard error, if samples are few."""
+        n = int(np.count_nonzero(self.task.jet.has_value))
+        return max(TOLERANCE, standard_error(n)) if self.refits else TOLERANCE
+
+    @property
+    def has_other_rows(self) -> bool:
+        """Whether errors are estimated on samples that are not fitted."""
+        return self.task.rule is not None and self.task.rule.uses_other_rows
 
     @cached_property
     def _splits(self) -> dict[int, tuple[Split, ...]]:
@@ -96,8 +109,17 @@ class Lane:
 
     @cached_property
     def final_folds(self) -> tuple[tuple[Split, ...], tuple[Jet, ...]]:
-        """What the winner is fitted to in order to know its error, and the samples that are held out each time."""
-        splits, held_out = zip(*self._folds(self.task, self.search.n_final_folds), strict=True)
+        """What the winner is fitted to in order to know its error, and the samples that are held out each time.
+
+        Few samples are held out once each. Of more, some are; and none if there are so many that leave-one-out will do.
+        """
+        search, n = self.search, int(np.count_nonzero(self.task.jet.has_value))
+        if not self.refits and (self.has_other_rows or not 2 <= n <= search.max_refit_samples):
+            return (), ()
+        folds = list(self._folds(self.task, search.n_final_folds))
+        if not self.refits:
+            folds = folds[: int(np.ceil(search.min_held_out * len(folds) / n))]
+        splits, held_out = zip(*folds, strict=True)
         return splits, held_out
 
     def _folds(self, task: Task, n_folds: int) -> Iterator[tuple[Split, Jet]]:
@@ -184,7 +206,8 @@ class SampledArm:
         start = time.perf_counter()
         arm = replace(self, size=size)
         splits = self.contest.splits(size)
-        alpha, output_errors = _pooled(splits, arm.states(splits), self.contest.search.instability)
+        search, tolerance = self.contest.search, self.contest.tolerance
+        alpha, output_errors = _pooled(splits, arm.states(splits), search.instability, tolerance)
         return replace(arm, alpha=alpha, output_errors=output_errors, seconds=time.perf_counter() - start)
 
     def variants(self) -> Iterator[SampledArm]:
@@ -246,10 +269,16 @@ class SampledArm:
                     grow(split.task, state, self.setting, self.size, self.contest.rng(self.depth, number))
                     for number, (split, state) in enumerate(zip(splits, before, strict=True))
                 )
-            raced = not self.contest.refits or self.alpha is None or splits is self.contest.splits(self.size)
-            alphas = None if raced else np.array([self.alpha])
+            alphas = self._alphas(splits)
             self._states[splits] = tuple(state.with_loss(self.setting.loss, alphas) for state in states)
         return self._states[splits]
+
+    def _alphas(self, splits: tuple[Split, ...]) -> Array | None:
+        """Return the one alpha for fits to given data, or None if it is chosen by them."""
+        if splits is self.contest.final_folds[0]:
+            return np.array([self.states(self.contest.final)[0].fit.alpha])
+        raced = not self.contest.refits or self.alpha is None or splits is self.contest.splits(self.size)
+        return None if raced else np.array([self.alpha])
 
     def on_all_data(self) -> SampledArm:
         """Return the arm with the errors of its fit to all data, unless errors are those of refits."""
@@ -263,11 +292,13 @@ class SampledArm:
         return (*earlier, self.states(splits)[0].stage(self.seconds))
 
 
-def _pooled(splits: Sequence[Split], states: Sequence[State], instability: float) -> tuple[float, Array]:
+def _pooled(
+    splits: Sequence[Split], states: Sequence[State], instability: float, tolerance: float
+) -> tuple[float, Array]:
     """Return the best alpha for all fits together, and the root mean square errors of the outputs with it.
 
     An error is that on the samples that were held out, or ``instability`` times the standard deviation of the fits at
-    the probes, if that is larger.
+    the probes, if that is larger. The largest alpha whose error is within ``tolerance`` of the smallest is the best.
     """
     fits = [state.fit for state in states]
     alphas = np.unique(np.concatenate([fit.alphas for fit in fits]))[::-1]  # some went on to larger or smaller ones
@@ -281,7 +312,7 @@ def _pooled(splits: Sequence[Split], states: Sequence[State], instability: float
     if len(probed) > 1:
         variances = np.var(probed, axis=0, ddof=1).mean(axis=1)
         mean_squares = np.maximum(mean_squares, instability**2 * variances)
-    best = largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)))
+    best = largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)), tolerance)
     return float(alphas[best]), np.sqrt(mean_squares[best])
 
 
@@ -321,8 +352,12 @@ def fit_searched(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = 
     (state,) = best.states(best.contest.final)
     fit = replace(state.fit, output_errors=best.output_errors, stage=history[-1], history=history)
     fit = replace(fit, trials=outcome.trials)
-    if not best.contest.refits:
+    splits, held_out = best.contest.final_folds[0], lanes[0].final_folds[1]  # the first lane has all the data
+    if not splits:
         return fit
-    folds = [state.fit.network for state in best.states(best.contest.final_folds[0])]
-    crossfit = CrossFit.of(fit.network, folds, lanes[0].final_folds[1])  # the first lane has all the data
-    return replace(fit, output_errors=np.maximum(fit.output_errors, crossfit.output_errors), crossfit=crossfit)
+    refits = [state.fit for state in best.states(splits)]
+    crossfit = CrossFit.of(fit.network, [refit.network for refit in refits], held_out)
+    if best.contest.refits:
+        return replace(fit, output_errors=np.maximum(fit.output_errors, crossfit.output_errors), crossfit=crossfit)
+    pooled, typical = crossfit.optimism([refit.output_errors for refit in refits])
+    return replace(fit, output_errors=pooled * fit.output_errors, optimism=typical)

@@ -11,7 +11,7 @@ from nurf._blocks import row_blocks
 from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
-from nurf.solvers.ridge import MIN_ERRORS, calibration, plus_interval, require_errors
+from nurf.solvers._coverage import MIN_ERRORS, calibration, plus_interval, require_errors, standard_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,12 +19,14 @@ class CrossFit:
     """Fits without each of several folds, and their errors at the samples that they did not see.
 
     The neurons of each fit are sampled without the fold, so that the errors are those of the whole method. With the
-    fits ``f_{-j}`` without fold ``j`` and the errors ``e_k`` at the samples, intervals are those of CV+
-    (``plus_interval``), and standard deviations are
+    fits ``f_{-j}`` without fold ``j`` of ``J``, and the errors ``e_k`` at the samples, intervals are those of CV+
+    (``plus_interval``). With the jackknife's variance of the fit, ``v(x) = (J - 1) mean_j (f_{-j}(x) - f(x))^2``, the
+    standard deviation of a measurement is
 
-        s(x)^2 = c^2 (mean_j (f_{-j}(x) - f(x))^2 + mean_k e_k^2),
+        (c^2 + max(0, v(x) - max_k v(x_k)))^(1/2),
 
-    with ``c`` such that 1.645 root mean squares of the errors hold nine of ten of them.
+    with ``c`` such that 1.645 standard deviations hold nine of ten ``e_k``: it is that of the samples, and larger where
+    the fit is less certain than at any of them.
 
     Parameters
     ----------
@@ -36,18 +38,21 @@ class CrossFit:
         The fold of each sample with a value.
     errors : array of shape (m, k)
         Errors of the values; those of a sample of mean weight.
+    variances : array of shape (m, k)
+        ``v`` at these samples.
     gradient_errors : array of shape (g, k, d)
         Errors of the gradients; NaN if unknown.
-    spread : array of shape (k,)
-        Root mean square of ``f_{-j}(x) - f(x)`` over all folds and samples.
+    gradient_variances : array of shape (g, k, d)
+        The same variance of the gradients.
     """
 
     network: ShallowNetwork
     folds: tuple[ShallowNetwork, ...]
     fold_of: Index
     errors: Array
+    variances: Array
     gradient_errors: Array
-    spread: Array
+    gradient_variances: Array
 
     @classmethod
     def of(cls, network: ShallowNetwork, folds: Sequence[ShallowNetwork], held_out: Sequence[Jet]) -> CrossFit:
@@ -57,14 +62,15 @@ class CrossFit:
         roots = np.sqrt(np.concatenate([jet.weights(0) for jet in valued]))
         errors = [(jet.y - fold.value(jet.X)).reshape(len(jet), -1) for fold, jet in zip(folds, valued, strict=True)]
         slopes = [_gradient_errors(fold, jet) for fold, jet in zip(folds, held_out, strict=True)]
-        spread = _mean_square(network, folds, np.concatenate([jet.X for jet in valued]), ShallowNetwork.value)
+        points = np.concatenate([jet.X for jet in valued])
         return cls(
             network,
             tuple(folds),
             fold_of,
             np.concatenate(errors) * (roots / np.sqrt(np.mean(roots**2)))[:, None],
+            _variances(network, folds, points, ShallowNetwork.value),
             np.concatenate(slopes),
-            np.sqrt(spread.mean(axis=0)),
+            _gradient_variances(network, folds, held_out),
         )
 
     @property
@@ -74,8 +80,23 @@ class CrossFit:
 
     @property
     def output_errors(self) -> Array:
-        """The root mean square error of each output, of shape (k,)."""
-        return np.asarray(np.sqrt(np.mean(self.errors**2, axis=0)))
+        """The root mean square error of each output, and one standard error, of shape (k,).
+
+        The fit was chosen by the errors at the same samples, if on other folds, and was lucky with them.
+        """
+        luck = 1 + standard_error(len(self.errors))
+        return np.asarray(luck * np.sqrt(np.mean(self.errors**2, axis=0)))
+
+    def optimism(self, estimates: Sequence[Array]) -> tuple[Array, Array]:
+        """Return the factors by which estimates of the errors of the fits are too small, each of shape (k,).
+
+        ``estimates`` are those that the fits make themselves, without the fold. The first factor is that of the root
+        mean squares over all folds, the second the median over the folds. Neither is less than 1.
+        """
+        true = np.array([np.mean(self.errors[self.fold_of == j] ** 2, axis=0) for j in range(len(self.folds))])
+        estimated = np.maximum(np.square(estimates), np.finfo(float).tiny)
+        pooled, typical = true.sum(axis=0) / estimated.sum(axis=0), np.median(true / estimated, axis=0)
+        return np.sqrt(np.maximum(pooled, 1.0)), np.sqrt(np.maximum(typical, 1.0))
 
     @property
     def _known_gradients(self) -> Index:
@@ -85,8 +106,8 @@ class CrossFit:
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
         require_errors(len(self.errors))
-        spreads = _mean_square(self.network, self.folds, X, ShallowNetwork.value)
-        return _calibrated(spreads, self.errors)
+        variances = _variances(self.network, self.folds, X, ShallowNetwork.value)
+        return _calibrated(variances, self.errors, self.variances)
 
     def gradient_std(self, X: Array) -> Array:
         """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d).
@@ -95,11 +116,12 @@ class CrossFit:
         the factor by which the errors of the values are larger than this difference.
         """
         require_errors(len(self.errors))
-        spreads = _mean_square(self.network, self.folds, X, ShallowNetwork.gradient)
-        size = self.output_errors
-        factor = np.divide(size, self.spread, out=np.ones_like(size), where=self.spread > 0)
+        variances = _variances(self.network, self.folds, X, ShallowNetwork.gradient)
+        size = np.sqrt(np.mean(self.variances, axis=0))
+        factor = np.divide(self.output_errors, size, out=np.ones_like(size), where=size > 0)
         known = self._known_gradients >= MIN_ERRORS
-        return np.where(known, _calibrated(spreads, self.gradient_errors), np.sqrt(spreads) * factor[:, None])
+        calibrated = _calibrated(variances, self.gradient_errors, self.gradient_variances)
+        return np.where(known, calibrated, np.sqrt(variances) * factor[:, None])
 
     def interval(self, X: Array, coverage: float) -> Array:
         """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2)."""
@@ -114,28 +136,32 @@ class CrossFit:
 def _gradient_errors(fold: ShallowNetwork, jet: Jet) -> Array:
     """Return the errors of the gradients of a fit, of shape (n, k, d), NaN if a gradient is not known."""
     shape = (len(jet), jet.y[:1].size, jet.n_features)
-    if jet.gradients is None or jet.frames is not None:
+    if jet.gradients is None or jet.frames is not None or not fold.activation.n_derivatives:
         return np.full(shape, np.nan)
     return np.asarray((jet.gradients - fold.gradient(jet.X)).reshape(shape))
 
 
-def _mean_square(
+def _gradient_variances(network: ShallowNetwork, folds: Sequence[ShallowNetwork], held_out: Sequence[Jet]) -> Array:
+    """Return the jackknife's variances of the gradients at the samples, of shape (n, k, d), NaN if there are none."""
+    X = np.concatenate([jet.X for jet in held_out])
+    if held_out[0].gradients is None or not network.activation.n_derivatives:
+        return np.full((len(X), network.coefficients[:1].size, X.shape[1]), np.nan)
+    return _variances(network, folds, X, ShallowNetwork.gradient)
+
+
+def _variances(
     network: ShallowNetwork,
     folds: Sequence[ShallowNetwork],
     X: Array,
     evaluate: Callable[[ShallowNetwork, Array], Array],
 ) -> Array:
-    """Return the mean square over the folds of their difference from the network, of shape (n, k) or (n, k, d)."""
+    """Return the jackknife's variances of the values (n, k), or of the gradients (n, k, d), at the points."""
     n_outputs = network.coefficients[:1].size
     center = evaluate(network, X)
-    total = sum((evaluate(fold, X) - center) ** 2 for fold in folds) / len(folds)
+    total = sum((evaluate(fold, X) - center) ** 2 for fold in folds) * (len(folds) - 1) / len(folds)
     return np.asarray(total).reshape(len(X), n_outputs, *center.shape[network.coefficients.ndim :])
 
 
-def _calibrated(spreads: Array, errors: Array) -> Array:
-    """Return ``c (spreads + mean_k e_k^2)^(1/2)``."""
-    known = ~np.isnan(errors)
-    mean_square = np.sum(errors**2, axis=0, where=known) / np.maximum(np.count_nonzero(known, axis=0), 1)
-    size = np.sqrt(mean_square)
-    ratios = np.divide(np.abs(errors), size, out=np.ones_like(errors), where=size > 0)
-    return np.asarray(calibration(ratios) * np.sqrt(spreads + mean_square))
+def _calibrated(variances: Array, errors: Array, at_samples: Array) -> Array:
+    """Return standard deviations from variances of the fit, the errors at the samples, and the variances there."""
+    return np.asarray(np.sqrt(calibration(np.abs(errors)) ** 2 + np.maximum(variances - at_samples.max(axis=0), 0.0)))

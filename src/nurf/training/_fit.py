@@ -100,6 +100,8 @@ class Fit:
         Predictions of all members of the path at the probes of the rule, while fits are compared.
     crossfit : CrossFit or None
         The fits without each of the folds, if errors were estimated by them.
+    optimism : array of shape (k,) or None
+        The factor by which leave-one-out errors are typically too small, if some samples were held out in the end.
     """
 
     network: ShallowNetwork
@@ -115,6 +117,7 @@ class Fit:
     trials: tuple[Trial, ...] = ()
     probed: Array | None = None
     crossfit: CrossFit | None = None
+    optimism: Array | None = None
 
     @property
     def error(self) -> float:

@@ -53,8 +53,13 @@ class Search:
     n_folds : int, default 5
         Number of folds.
     n_final_folds : int, default 10
-        Number of other folds on which the winner is fitted again. They say how large its error is: that on the folds of
-        the race is the smallest of many, and too small.
+        Number of other folds on which the winner is fitted again. They say how large its error is: that of the race is
+        the smallest of many, and too small.
+    max_refit_samples : int, default 1000
+        Up to so many samples, the winner is fitted again without some of them. With more, leave-one-out is near the
+        truth.
+    min_held_out : int, default 120
+        If errors are not those of folds, so many samples are held out in the end, a tenth at a time.
     instability : float, default 0.5
         An error is at least so much of the standard deviation between the fits on the folds at places without samples.
         Samples that are held out are mostly among others; they do not show fits that go astray elsewhere.
@@ -81,6 +86,8 @@ class Search:
     few_samples: int = 150
     n_folds: int = 5
     n_final_folds: int = 10
+    max_refit_samples: int = 1000
+    min_held_out: int = 120
     instability: float = 0.5
     rows_per_neuron: int = 4
     value_rows_per_neuron: int = 8

@@ -1,7 +1,6 @@
 """Ridge regression for the outer weights: factor once, solve for every alpha."""
 
 from nurf.solvers.ridge._base import Ridge
-from nurf.solvers.ridge._coverage import MIN_ERRORS, calibration, plus_interval, require_errors
 from nurf.solvers.ridge._dual import DualRidge
 from nurf.solvers.ridge._least_squares import LeastSquares
 from nurf.solvers.ridge._normal_equations import NormalEquations
@@ -18,7 +17,6 @@ from nurf.solvers.ridge._selection import (
 )
 
 __all__ = [
-    "MIN_ERRORS",
     "DualRidge",
     "GeneralizedCrossValidation",
     "HeldOut",
@@ -31,8 +29,5 @@ __all__ = [
     "Ridge",
     "Rule",
     "Validation",
-    "calibration",
     "largest_near_best",
-    "plus_interval",
-    "require_errors",
 ]

@@ -12,9 +12,9 @@ from nurf._blocks import row_blocks, spaced
 from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
+from nurf.solvers._coverage import calibration, plus_interval, require_errors
 from nurf.solvers._rows import Loss, rows_per_sample, sample_rows
 from nurf.solvers.ridge._base import EPS
-from nurf.solvers.ridge._coverage import calibration, plus_interval, require_errors
 from nurf.solvers.ridge._hat import residuals_without
 from nurf.solvers.ridge._least_squares import LeastSquares
 
@@ -55,6 +55,8 @@ class Posterior:
         Mean weight of the samples that were fitted: that of a new measurement.
     precise : bool
         Whether alpha is so small that it takes ``PreciseRidge``.
+    optimism : array of shape (k,)
+        Factors of all errors: leaving samples out does not show that the neurons were chosen with them.
     """
 
     network: ShallowNetwork
@@ -64,10 +66,21 @@ class Posterior:
     loss: Loss
     unit: float
     precise: bool
+    optimism: Array
 
     @classmethod
-    def of(cls, network: ShallowNetwork, jet: Jet, alpha: float, loss: Loss, *, precise: bool = False) -> Posterior:
+    def of(
+        cls,
+        network: ShallowNetwork,
+        jet: Jet,
+        alpha: float,
+        loss: Loss,
+        *,
+        precise: bool = False,
+        optimism: Array | None = None,
+    ) -> Posterior:
         """Return the posterior of a network that was fitted to ``jet``."""
+        optimism = np.ones(jet.y[:1].size) if optimism is None else optimism
         jet = jet.only((*loss.kinds, "gradients"))
         weights = np.where(jet.has_value, jet.weights(0), 0.0)
         unit = float(np.mean(weights[weights > 0]))
@@ -79,7 +92,7 @@ class Posterior:
         samples = replace(
             samples, sample_weight=multiple * samples.weights(0), derivative_weight=multiple * samples.weights(1)
         )
-        return cls(network, samples, multiple, alpha, loss, unit, precise)
+        return cls(network, samples, multiple, alpha, loss, unit, precise, optimism)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -156,17 +169,17 @@ class Posterior:
             removed = np.sum(crossed * self._without(hats, crossed), axis=1) / self.multiple
             variances = self.unit * (np.sum(slopes**2, axis=2) + np.maximum(removed, 0.0))
             ratios[rows] = np.abs(errors) / np.sqrt(np.maximum(variances[:, None], EPS**2))
-        return calibration(ratios / np.where(self.noise > 0, self.noise, 1.0)[:, None])
+        return calibration(ratios / np.where(self.noise > 0, self.noise / self.optimism, 1.0)[:, None])
 
     @cached_property
     def noise(self) -> Array:
         """The standard deviation ``s`` of the noise, of shape (k,).
 
         The error at a sample that is left out has variance ``s^2 / (1 - h_k)`` with the leverage ``h_k``, so that
-        ``s^2`` is the mean product of the residuals before and after.
+        ``s^2`` is the mean product of the residuals before and after, times the square of ``optimism``.
         """
         weights, before, after, *_ = self._left_out
-        return np.asarray(np.sqrt(weights @ np.maximum(before * after, 0.0) / weights.sum()))
+        return np.asarray(np.sqrt(weights @ np.maximum(before * after, 0.0) / weights.sum()) * self.optimism)
 
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
@@ -208,5 +221,6 @@ class Posterior:
             moved = (self.network.features.design(X[rows]) @ turned).reshape(-1, changes.shape[2], m)
             if outs is not None:
                 moved = np.einsum("nrm,mrk->nkm", moved, outs, order="C")
-            result[rows] = plus_interval(np.swapaxes(values[rows] - moved, 1, 2), np.abs(errors), coverage)
+            sizes = np.abs(errors) * self.optimism
+            result[rows] = plus_interval(np.swapaxes(values[rows] - moved, 1, 2), sizes, coverage)
         return result

@@ -20,11 +20,17 @@ def require_errors(n: int) -> None:
         )
 
 
+def standard_error(n: int) -> float:
+    """Return the relative standard error of a root mean square of ``n`` normal errors."""
+    return float(1 / np.sqrt(2 * n))
+
+
 def plus_interval(predictions: Array, errors: Array, coverage: float) -> Array:
     """Return quantiles of ``predictions - errors`` and ``predictions + errors`` over samples, of shape (n, k, 2).
 
     These are the intervals of the jackknife+ and of CV+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics 49,
-    2021). If there are too few samples for the coverage, errors are stretched as those of a t distribution.
+    2021). If there are too few samples for the coverage, errors are stretched as those of a t distribution, and by one
+    standard error, because a fit that was chosen by so few errors was lucky with them.
 
     Parameters
     ----------
@@ -79,4 +85,4 @@ def _rank(m: int, coverage: float) -> tuple[int, float]:
     if rank <= m:
         return rank, 1.0
     wanted, reached = ((1 + share) / 2 for share in (coverage, m / (m + 1)))
-    return m, float(t.ppf(wanted, m) / t.ppf(reached, m))
+    return m, float(t.ppf(wanted, m) / t.ppf(reached, m)) * (1 + standard_error(m))
