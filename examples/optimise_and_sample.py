@@ -72,7 +72,7 @@ def draw(path, data, chain):
         ax.plot(*points.T, ".", markersize=3, alpha=0.6)
         ax.set(title=title, xlabel="$x_1$", xlim=(LOWER[0], UPPER[0]), ylim=(LOWER[1], UPPER[1]))
     panels[0].set_ylabel("$x_2$")
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=110)
     plt.close(figure)
 
 
