@@ -22,7 +22,7 @@ class NetworkFunction:
 
     ``f(x) = sum_n c_n sigma(a_n.(x - m) + b_n) + p(x - m)``. A call takes one point of shape (d,) and returns a number,
     or (k,) for ``k`` outputs; or many points of shape (n, d), and returns (n,) or (n, k). Gradients have one more axis,
-    of length d. NaN in, NaN out.
+    of length d.
 
     Parameters
     ----------
