@@ -6,6 +6,7 @@ make bench
 import subprocess
 import sys
 import time
+import timeit
 
 import numpy as np
 from scipy.special import expit
@@ -81,6 +82,48 @@ def gradients_in_the_loss():
                 f"gradients in the loss, d = {d:2d}, {type(rule).__name__}: {with_:.3f} s = {with_ / without:.2f} x "
                 "the fit without"
             )
+
+
+def interleaved_times(*functions, number=50):
+    """Return the smallest time of a call of each of the functions, in seconds, measured in turn."""
+    best = np.full(len(functions), np.inf)
+    for _ in range(10 * REPEATS):
+        for position, function in enumerate(functions):
+            best[position] = min(best[position], timeit.timeit(function, number=number) / number)
+    return best
+
+
+def one_point_at_a_time(model, point):
+    """Print what calls at one point cost: of ``predict``, of ``function()``, and of bare NumPy on the same arrays."""
+    f = model.function()
+
+    def value():
+        return expit((point - f.center) @ f.directions + f.offsets) @ f.coef
+
+    def both():
+        s = expit((point - f.center) @ f.directions + f.offsets)
+        return s @ f.coef, (s * (1 - s) * f.slope_coef) @ f.normals
+
+    for name, checked, plain, bare in (
+        ("value", lambda: model.predict(point[None]), lambda: f(point), value),
+        ("gradient", lambda: model.predict_gradient(point[None]), lambda: f.gradient(point), lambda: both()[1]),
+        ("both", None, lambda: f.value_and_gradient(point), both),
+    ):
+        plain_s, bare_s = interleaved_times(plain, bare)
+        text = f"one point, {name:8s} function {1e6 * plain_s:.1f} us = {plain_s / bare_s:.2f} x bare"
+        print(text + (f", predict {1e6 * interleaved_times(checked)[0]:.0f} us" if checked else ""))
+
+
+def many_inputs():
+    """Print the seconds of fits with default parameters to gradients in many dimensions."""
+    for d in (50, 200):
+        rng = np.random.default_rng(0)
+        X, a = rng.uniform(-1, 1, (300, d)), rng.standard_normal((d, 2)) / np.sqrt(d)
+        y = np.sin(2 * X @ a).sum(axis=1) + (X**2).mean(axis=1)
+        gradients = 2 * np.cos(2 * X @ a) @ a.T + 2 * X / d
+        start = time.perf_counter()
+        RandomFeatureRegressor(random_state=0).fit(X, y, gradients=gradients)
+        print(f"default fit, 300 samples with gradients, d = {d}: {time.perf_counter() - start:.1f} s")
 
 
 def main():
@@ -159,6 +202,8 @@ def main():
 
     bare_s = median_time(bare_predict)
     print(f"predict {K} rows: {predict_s:.4f} s = {predict_s / bare_s:.2f} x bare (affine map, sigmoid, product)")
+    one_point_at_a_time(model, held.X[0])
+    many_inputs()
     print("nonlocal sampling, K = 100,000, d = 8, N = 1000:", end=" ", flush=True)
     print(subprocess.run([sys.executable, "-c", NONLOCAL], capture_output=True, text=True, check=True).stdout.strip())
 

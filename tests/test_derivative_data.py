@@ -533,6 +533,17 @@ class TestReport:
         lines = self.check(model(width=0.4).fit(X, np.column_stack([y, y**2])), 160)
         assert lines["estimated error"].endswith("outputs added up")
 
+    @pytest.mark.parametrize("k", [3, 12])
+    def test_the_error_of_each_output_or_of_the_worst(self, k):
+        X, rng = points(160), np.random.default_rng(0)
+        y = smooth(X)[0][:, None] * 10.0 ** np.arange(k) * (1 + 0.1 * np.arange(k) * rng.standard_normal((160, k)))
+        estimator = model(width=0.4).fit(X, y)
+        errors, deviations = estimator.fit_.output_errors, y.std(axis=0)
+        shown = [text for _, text in estimator.report().lines if ": output " in text]
+        worst = np.arange(k) if k <= 10 else np.argsort(-errors)[:10]
+        assert shown == [f"{errors[j]:.2g}, {errors[j] * deviations[j]:.2g} in its units: output {j}" for j in worst]
+        assert any(text == "less for the other 2 outputs" for _, text in estimator.report().lines) == (k == 12)
+
     def test_of_sharp_and_multiscale_activations(self):
         X = points(160)
         y = smooth(X)[0]

@@ -845,6 +845,9 @@ BAD_REGRESSOR_PARAMETERS = [
     ({"derivatives": "all"}, "`derivatives` must be one of 'given', 'estimate', 'auto', got 'all'"),
     ({"growth": 1.0}, "`growth` must be a number > 1, got 1.0"),
     ({"growth": "fast"}, "`growth` must be 'auto', None or a number > 1, got 'fast'"),
+    ({"n_neurons": "auto", "growth": None}, "`growth` must be 'auto' or a number > 1, got None"),
+    ({"verbose": -1}, "`verbose` must be a whole number >= 0, got -1"),
+    ({"verbose": "much"}, "`verbose` must be a whole number >= 0, got 'much'"),
     ({"width": "wide"}, "`width` must be 'auto', 'multiscale' or a number > 0, got 'wide'"),
     ({"derivatives": "estimate", "activation": "heaviside"}, "use a smoother activation"),
 ]

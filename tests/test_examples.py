@@ -10,6 +10,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -88,3 +89,17 @@ def test_the_pictures_of_all_laws(tmp_path, capsys, monkeypatch):
         "densities_angle_offset.png",
         "densities_hyperplanes.png",
     ]
+
+
+def test_a_surrogate_is_minimised_and_sampled(tmp_path, capsys):
+    load("optimise_and_sample").main(["--quick", "--out", str(tmp_path)])
+    minimum, _, _, chain, exact, wrote = capsys.readouterr().out.splitlines()
+    assert float(minimum.split(" of ")[1].split()[0]) < 0.05
+    # The means and deviations of a chain of 20,000 steps vary by 0.06 or less (the standard deviation over five chains
+    # on the energy itself): 0.4 is six times that.
+    found, true = ([float(number) for number in row.split()[1:]] for row in (chain, exact))
+    assert_allclose(true, [0, 0.5, 1, 0.85], atol=0.02)  # x1 ~ N(0, 1) and x2 = x1^2 / 2 + N(0, 1/4), cut off
+    assert_allclose(found, true, atol=0.4)
+    image = plt.imread(tmp_path / "optimise_and_sample.png")
+    assert wrote.endswith("optimise_and_sample.png")
+    assert 0.01 < np.mean(image[..., :3] < 0.9) < 0.5  # neither blank nor full

@@ -149,6 +149,14 @@ def test_trials_tell_everything():
     ]
 
 
+def test_a_watcher_sees_each_trial_when_it_is_there():
+    seen = []
+    arms = [Known("a", 1.0, rate=0.5, levels=(0.5,)), Known("b", 2.0, cheap=(1.5,))]
+    outcome = race(arms, (4, 16), [Rung(breadths=(2,), refits=2)] * 2, improvement=0.0, margin=0.0, watch=seen.append)
+    assert tuple(seen) == outcome.trials
+    assert len(seen) == 4
+
+
 def test_sizes_and_rungs_must_match():
     with pytest.raises(ValueError, match="shorter"):
         run([Known("a", 1.0)], sizes=(10, 20), rungs=[Rung()])

@@ -21,7 +21,7 @@ def components(derivatives: Array, order: int) -> Array:
     rows, columns = np.triu_indices(derivatives.shape[-1])
     above, below = derivatives[..., rows, columns], derivatives[..., columns, rows]
     means = np.where(np.isnan(above), below, np.where(np.isnan(below), above, above / 2 + below / 2))
-    return np.asarray(means * np.where(rows == columns, 1.0, np.sqrt(2)))
+    return np.asarray(means * factors(derivatives.shape[-1], order))
 
 
 def powers(vectors: Array, order: int) -> Array:
@@ -59,4 +59,7 @@ def variables(dimension: int, order: int) -> list[tuple[int, ...]]:
 
 def factors(dimension: int, order: int) -> Array:
     """Return the factor between a partial derivative and its component: 1, or ``sqrt(2)`` off the diagonal; (C,)."""
-    return np.array([1.0 if len(set(by)) < 2 else np.sqrt(2) for by in variables(dimension, order)])
+    if order < 2:
+        return np.ones(dimension if order else 1)
+    rows, columns = np.triu_indices(dimension)
+    return np.where(rows == columns, 1.0, np.sqrt(2))

@@ -52,6 +52,10 @@ class Activation(ABC):
     def unit(self, u: Array, k: int) -> Array:
         """Return the ``k``-th derivative of ``sigma_{s,1}`` at ``u``. ``u`` may be overwritten."""
 
+    def unit_and_slope(self, u: Array) -> tuple[Array, Array]:
+        """Return ``unit(u, 0)`` and ``unit(u, 1)``. ``u`` may be overwritten."""
+        return self.unit(u.copy(), 0), self.unit(u, 1)
+
     @property
     def scale(self) -> float | Array:
         """The number by which arguments are divided before ``unit`` is called: the width if it is positive."""
@@ -224,6 +228,13 @@ class Sigmoid(SmoothActivation):
             return np.asarray(slope * (1 - 6 * slope))
         bend = sign * slope * (2 * tail - 1)
         return np.asarray(bend if k == 2 else bend * (1 - 12 * slope))
+
+    def unit_and_slope(self, u: Array) -> tuple[Array, Array]:
+        """Return ``sigma`` and ``sigma (1 - sigma)``, whose error is 1e-16, also where it is smaller itself."""
+        value = expit(u, out=u)
+        slope = 1 - value
+        slope *= value
+        return value, slope
 
 
 class Softplus(SmoothActivation):

@@ -23,6 +23,8 @@ from nurf.densities._rows import scaled_rows
 from nurf.jets import Jet
 from nurf.networks import Domain
 
+MAX_FACTORED = 50  # dimensions up to which covariances are factored
+
 Kernel = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]  # from distances to squared weights, in any precision
 
 
@@ -116,7 +118,12 @@ class PreparedNonlocal(PreparedMixture):
     kernel: Kernel
 
     def draw_directions(self, index: Index, rng: np.random.Generator) -> Array:
-        """Return samples from ``N(0, C_k)``; ``C_k`` is factored once for each point in ``index``."""
+        """Return samples from ``N(0, C_k)``; ``C_k`` is factored once for each point in ``index``.
+
+        In many dimensions that takes too long; there a sample is ``sum_k' w_{kk'} F_k'^T xi_k'``, ``xi ~ N(0, I)``.
+        """
+        if len(self.axes) > MAX_FACTORED:
+            return self._draw_combinations(index, rng)
         selected, position = np.unique(index, return_inverse=True)
         noise = rng.standard_normal((len(index), self.axes.shape[1])) @ self.axes.T
         result = np.empty_like(noise)
@@ -126,6 +133,17 @@ class PreparedNonlocal(PreparedMixture):
             roots = scaled @ np.swapaxes(vectors, 1, 2)  # symmetric: does not depend on the signs of the eigenvectors
             here = (position >= block.start) & (position < block.stop)
             result[here] = np.einsum("nij,nj->ni", roots[position[here] - block.start], noise[here])
+        return result
+
+    def _draw_combinations(self, index: Index, rng: np.random.Generator) -> Array:
+        """Return samples from ``N(0, C_k)`` without a matrix for each point."""
+        rows = self.rows.reshape(-1, len(self.axes))
+        result = np.empty((len(index), len(self.axes)))
+        for block in row_blocks(len(index), len(rows)):
+            points = self.points[index[block]]
+            weights = np.sqrt(neighbourhood_weights(points, self.points, self.spread, self.kernel))
+            noise = rng.standard_normal((len(points), *self.rows.shape[:2]))
+            result[block] = (noise * weights[:, :, None]).reshape(len(points), -1) @ rows
         return result
 
     def covariances(self, index: Index) -> Array:

@@ -21,7 +21,7 @@ from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
 from nurf.estimators._data import assemble, canonical, with_mean_one
 from nurf.estimators._frames import inputs_by_name, partials_by_name, require_unmasked, rows_by_index
 from nurf.jets import DERIVATIVE_KINDS, Jet
-from nurf.networks import Hyperplanes, ShallowNetwork
+from nurf.networks import Hyperplanes, NetworkFunction, ShallowNetwork
 from nurf.solvers.ridge import Posterior
 from nurf.training import CrossFit, Fit
 
@@ -114,6 +114,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     network_: ShallowNetwork
     estimated_error_: float | Array
     uncertainty_: Posterior | CrossFit | None
+    verbose: int
 
     def fit(
         self,
@@ -179,6 +180,11 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     @abstractmethod
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         """Fit to checked data, set the attributes at the very end, and return warnings for the user."""
+
+    def _verbosity(self) -> int:
+        if not (isinstance(self.verbose, Integral) and self.verbose >= 0):
+            raise ValueError(f"`verbose` must be a whole number >= 0, got {self.verbose!r}")
+        return int(self.verbose)
 
     def _set_fit(self, fit: Fit, scaling: Scaling, uncertainty: Posterior | CrossFit | None = None) -> None:
         """Set the attributes that predictions need."""
@@ -248,6 +254,15 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
         points = self._inputs(X)
         return self.scaling_.hessians_back(self.fit_.network.hessian(points))
+
+    def function(self) -> NetworkFunction:
+        """Return the fitted function for calls at one point or many, without checks: for optimisers and samplers.
+
+        With ``f = model.function()``, ``f(x)`` is the value, ``f.gradient(x)`` the gradient, and
+        ``f.value_and_gradient(x)`` both, in the units of the data.
+        """
+        check_is_fitted(self, "fit_")
+        return NetworkFunction.of(self.fit_.network, self.scaling_)
 
     @property
     def hyperplanes_(self) -> Hyperplanes:

@@ -45,6 +45,7 @@ from nurf.training import (
     fit_searched,
     stage_counts,
 )
+from nurf.training._progress import watch_race
 
 SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValidation()}
 NAMES = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
@@ -102,7 +103,8 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         ignore derivatives if the density is "auto".
     growth : float, None or "auto", default "auto"
         Number of neurons of a stage over that of the stage before, for residual stages: each stage samples from the
-        density of the residual of the one before. None samples from the density of the data only. "auto" chooses.
+        density of the residual of the one before. None samples from the density of the data only; then ``n_neurons``
+        must be a number. "auto" chooses.
     tail : {"auto", "none", "constant", "affine"}, default "auto"
         The polynomial ``p``. "auto" chooses if the width is chosen too; else its degree is one less than the order of
         the activation.
@@ -113,6 +115,9 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
     random_state : int, RandomState, Generator or None, default None
         Seed for sampling the hyperplanes.
+    verbose : int, default 0
+        1 to write the progress of the race to the standard error. A fit that may take more than a minute says so
+        beforehand, by a warning of the logger "nurf", whatever this is.
 
     Attributes
     ----------
@@ -176,6 +181,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         scaling: str | None = "box",
         check_gradients: str | bool = "warn",
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.n_neurons = n_neurons
         self.density = density
@@ -191,6 +197,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.scaling = scaling
         self.check_gradients = check_gradients
         self.random_state = random_state
+        self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         check, found = checked_gradients(jet, self.check_gradients)
@@ -213,7 +220,10 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             values = replace(task, jet=scaled.only(()))
             lanes = [replace(lanes[0], handicap=search.uncertainty(len(values.jet)))]
             lanes.append(Lane("values alone", values, self._space(values.jet, activations), search, sizes, entropy))
-        fit = fit_searched(lanes)
+        progress = watch_race(lanes, self._verbosity())
+        fit = fit_searched(lanes, progress)
+        if progress is not None:
+            progress.done(fit)
         assert fit.stage is not None
         assert fit.stage.setting is not None
         setting = fit.stage.setting
@@ -366,6 +376,11 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         """Return the numbers of the search, and the sizes at which settings are compared."""
         search, growth = Search(), self._growth(activation)
         if isinstance(self.n_neurons, str) and self.n_neurons == "auto":
+            if self.growth is None:
+                raise ValueError(
+                    "`n_neurons='auto'` adds neurons to those that are there: `growth` must be 'auto' or a number > 1, "
+                    "got None"
+                )
             smallest, largest = AUTO_NEURONS
             sizes = stage_counts(largest, growth or search.growth, smallest)
             return replace(search, improvement=AUTO_IMPROVEMENT), sizes
@@ -395,10 +410,9 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
                                    ...
         """
         check_is_fitted(self, "fit_")
-        scale = np.atleast_1d(self.scaling_.y_scale)
-        units = f", {self.fit_.error * scale[0]:.2g} in their units" if len(scale) == 1 else ", outputs added up"
         derivatives = describe_loss(self.fit_, self._has_derivatives, self.gradient_check_)
-        return describe(self.fit_, self.n_samples_, self.n_features_in_, units, self._rule_name, derivatives)
+        scale, rule = self.scaling_.y_scale, self._rule_name
+        return describe(self.fit_, self.n_samples_, self.n_features_in_, scale, rule, derivatives)
 
     def _alphas(self) -> Array | None:
         if isinstance(self.alpha, str) and self.alpha == "auto":

@@ -9,10 +9,12 @@ from html import escape
 import numpy as np
 
 from nurf._derivative_checks import DerivativeCheck
+from nurf._types import Array
 from nurf.solvers import VALUES_ONLY
 from nurf.training import Fit, Setting, Trial
 
 SHOWN = 5  # of the arms that were tried at one size
+MAX_OUTPUTS = 10  # whose errors are shown
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,15 @@ class Report:
         return f'<table><caption style="text-align:left;font-weight:bold">{escape(self.title)}</caption>{rows}</table>'
 
 
-def describe(fit: Fit, n_samples: int, n_features: int, deviation: str, rule: str, derivatives: str) -> Report:
+def describe(fit: Fit, n_samples: int, n_features: int, y_scale: Array, rule: str, derivatives: str) -> Report:
     """Return what was chosen, and what else was tried.
 
     Parameters
     ----------
     fit : Fit
     n_samples, n_features : int
-    deviation : str
-        The estimated error in units of the values.
+    y_scale : array of shape () or (k,)
+        The standard deviation of the values of each output.
     rule : str
         How alpha was chosen.
     derivatives : str
@@ -58,7 +60,7 @@ def describe(fit: Fit, n_samples: int, n_features: int, deviation: str, rule: st
     lines += [
         ("derivatives in the loss", derivatives),
         ("alpha", f"{fit.alpha:.2g}, by {rule}"),
-        ("estimated error", f"{fit.error:.2g} of the standard deviation of the values{deviation}"),
+        *_errors(fit, y_scale),
         *_race(fit.trials),
     ]
     fallbacks = [stage.fallback for stage in fit.history if stage.fallback]
@@ -67,6 +69,19 @@ def describe(fit: Fit, n_samples: int, n_features: int, deviation: str, rule: st
     seconds = sum(trial.seconds for trial in fit.trials)
     title = f"{features.n_neurons} neurons for {n_samples} samples in {n_features} dimensions, {seconds:.2g} s"
     return Report(title, tuple(lines))
+
+
+def _errors(fit: Fit, y_scale: Array) -> list[tuple[str, str]]:
+    """Return the estimated error, and that of each output if there are several; if there are many, the largest."""
+    errors, scales = fit.output_errors, np.atleast_1d(y_scale)
+    text = f"{fit.error:.2g} of the standard deviation of the values"
+    if len(errors) == 1:
+        return [("estimated error", f"{text}, {fit.error * scales[0]:.2g} in their units")]
+    order = np.arange(len(errors)) if len(errors) <= MAX_OUTPUTS else np.argsort(-errors)[:MAX_OUTPUTS]
+    lines = [("estimated error", f"{text}, outputs added up")]
+    lines += [("", f"{errors[j]:.2g}, {errors[j] * scales[j]:.2g} in its units: output {j}") for j in order]
+    hidden = len(errors) - len(order)
+    return [*lines, ("", f"less for the other {hidden} outputs")] if hidden else lines
 
 
 def describe_loss(fit: Fit, given: bool, check: DerivativeCheck | None) -> str:

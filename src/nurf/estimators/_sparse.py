@@ -24,6 +24,7 @@ from nurf.solvers import Loss, SparseOptions
 from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
 from nurf.training import Setting
 from nurf.training import _sparse as training
+from nurf.training._progress import watch_path
 from nurf.training._stages import sample_features
 
 Model = TypeVar("Model", bound=NetworkRegressor)
@@ -81,6 +82,8 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
     random_state : int, RandomState, Generator or None
         Where the searches for new neurons start.
+    verbose : int, default 0
+        1 to write a line for each step of the path to the standard error.
 
     Attributes
     ----------
@@ -139,6 +142,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         max_iter: int = 30,
         check_gradients: str | bool = "warn",
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.alpha = alpha
         self.max_neurons = max_neurons
@@ -156,6 +160,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.max_iter = max_iter
         self.check_gradients = check_gradients
         self.random_state = random_state
+        self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         self._check_numbers()
@@ -178,6 +183,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             validation=None if held_out is None else scaling(held_out),
             start=self._first_hyperplanes(scaled, activation, rng),
             options=SparseOptions(tolerance=self.tol, max_rounds=self.max_iter),
+            watch=watch_path(self._verbosity()),
         )
         self._set_fit(fit, scaling)
         self.gradient_check_ = check

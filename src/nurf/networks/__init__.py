@@ -1,7 +1,8 @@
 """Shallow networks: hyperplanes, features, polynomial tails, and the domains that hyperplanes intersect."""
 
+from nurf.networks._function import NetworkFunction
 from nurf.networks._hyperplanes import Ball, Box, Domain, Hyperplanes
 from nurf.networks._network import Features, ShallowNetwork
 from nurf.networks._tails import Tail
 
-__all__ = ["Ball", "Box", "Domain", "Features", "Hyperplanes", "ShallowNetwork", "Tail"]
+__all__ = ["Ball", "Box", "Domain", "Features", "Hyperplanes", "NetworkFunction", "ShallowNetwork", "Tail"]

@@ -110,8 +110,7 @@ class Features:
         N, normals = self.n_neurons, self.hyperplanes.normals
         out = np.empty((len(X), normals.shape[1], self.n_columns))
         np.multiply(self.neurons(X, 1)[:, None, :], normals.T, out=out[..., :N])
-        for i in range(normals.shape[1]):
-            out[:, i, N:] = self.tail.partials(X, (i,))
+        out[..., N:] = self.tail.components(X, 1)
         return out
 
     def design_blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:

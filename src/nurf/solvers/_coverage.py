@@ -43,10 +43,14 @@ def plus_interval(predictions: Array, errors: Array, coverage: float) -> Array:
     m = len(errors)
     require_errors(m)
     rank, stretch = _rank(m, coverage)
-    errors = stretch * errors
-    low = np.partition(predictions - errors, m - rank, axis=1)[:, m - rank]
-    high = np.partition(predictions + errors, rank - 1, axis=1)[:, rank - 1]
-    return np.stack([low, high], axis=-1)
+    turned = np.ascontiguousarray(np.swapaxes(predictions, 1, 2))  # samples last: next to each other in memory
+    errors = np.ascontiguousarray(stretch * errors.T)
+    result, shifted = np.empty((*turned.shape[:2], 2)), np.empty_like(turned)
+    for side, shift, place in ((0, np.subtract, m - rank), (1, np.add, rank - 1)):
+        shift(turned, errors, out=shifted)
+        shifted.partition(place, axis=-1)
+        result[..., side] = shifted[..., place]
+    return result
 
 
 def calibration(ratios: Array) -> Array:

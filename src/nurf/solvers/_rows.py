@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nurf._tensors import components, factors, powers, variables
+from nurf._tensors import components, powers
 from nurf._types import Array, Index
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Features
@@ -97,6 +97,9 @@ def slope_rows(jet: Jet, order: int) -> Iterator[SlopeRows]:
                 yield SlopeRows(index, none, jet.frames[index, r], slopes[index, :, r, None])
         return
     known, targets = known_components(jet, order)
+    if known.all():
+        yield SlopeRows(np.arange(len(jet)), np.arange(known.shape[1]), None, targets)
+        return
     patterns, group = np.unique(known, axis=0, return_inverse=True)
     if len(patterns) <= known.shape[1]:
         for number, pattern in enumerate(patterns):
@@ -119,13 +122,6 @@ def known_components(jet: Jet, order: int) -> tuple[npt.NDArray[np.bool_], Array
     return known, np.where(known[:, None, :], targets, 0.0)
 
 
-def tail_components(features: Features, X: Array, order: int) -> Array:
-    """Return the components of the derivatives of the tail's monomials, of shape (n, C, t)."""
-    d = features.hyperplanes.dimension
-    partials = [features.tail.partials(X, by) for by in variables(d, order)]
-    return np.stack(partials, axis=1) * factors(d, order)[:, None]
-
-
 def sample_rows(features: Features, jet: Jet, loss: Loss) -> tuple[Array, Array]:
     """Return all rows of each sample, with the square roots of their weights.
 
@@ -135,27 +131,30 @@ def sample_rows(features: Features, jet: Jet, loss: Loss) -> tuple[Array, Array]
         First the value, then the components of the gradient, of the Hessian.
     targets : array of shape (n, R, k)
     """
-    n, N = len(jet), features.n_neurons
-    y, valued = jet.y.reshape(n, 1, -1), jet.has_value[:, None, None]
-    roots = np.sqrt(jet.weights(0))[:, None, None]
-    design = [np.where(valued, features.design(jet.X)[:, None, :] * roots, 0.0)]
-    targets = [np.where(valued, y * roots, 0.0)]
+    n, N, valued = len(jet), features.n_neurons, jet.has_value[:, None]
+    y, roots = jet.y.reshape(n, -1), np.where(valued, np.sqrt(jet.weights(0))[:, None], 0.0)
+    R = rows_per_sample(jet, loss)
+    design, targets = np.empty((n, R, features.n_columns)), np.empty((n, R, y.shape[1]))
+    features.design(jet.X, out=design[:, 0])
+    design[:, 0] *= roots
+    targets[:, 0] = np.where(valued, y, 0.0) * roots
+    first = 1
     for order, weight in loss.orders:
+        normals, tail = powers(features.hyperplanes.normals, order).T, features.tail.components(jet.X, order)
         if order == 1 and jet.frames is not None:
-            frames, known = jet.frames, np.asarray(jet.frames.any(axis=2))
-            values = np.einsum("nkd,nrd->nkr", jet.derivative_rows(1), frames)
+            known = np.asarray(jet.frames.any(axis=2))
+            values = np.einsum("nkd,nrd->nkr", jet.derivative_rows(1), jet.frames)
+            normals, tail = jet.frames @ normals, jet.frames @ tail
         else:
             known, values = known_components(jet, order)
-            frames = np.eye(known.shape[1])
         roots = np.sqrt(weight * jet.weights(1))[:, None, None] * known[:, :, None]
-        block = np.empty((n, known.shape[1], features.n_columns))
-        block[..., :N] = features.neurons(jet.X, order)[:, None, :] * (
-            frames @ powers(features.hyperplanes.normals, order).T
-        )
-        block[..., N:] = frames @ tail_components(features, jet.X, order)
-        design.append(block * roots)
-        targets.append(np.swapaxes(values, 1, 2) * roots)
-    return np.concatenate(design, axis=1), np.concatenate(targets, axis=1)
+        rows = slice(first, first + known.shape[1])
+        np.multiply(features.neurons(jet.X, order)[:, None, :], normals, out=design[:, rows, :N])
+        design[:, rows, N:] = tail
+        design[:, rows] *= roots
+        targets[:, rows] = np.swapaxes(values, 1, 2) * roots
+        first = rows.stop
+    return design, targets
 
 
 def rows_per_sample(jet: Jet, loss: Loss) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from nurf.solvers._coverage import standard_error
 from nurf.solvers.ridge import HeldOut, largest_near_best
 from nurf.solvers.ridge._selection import TOLERANCE
 from nurf.training._crossfit import CrossFit
-from nurf.training._fit import Fit, Stage
+from nurf.training._fit import Fit, Stage, Trial
 from nurf.training._race import finite, race, score
 from nurf.training._search import Search, Space
 from nurf.training._settings import FromData, Setting
@@ -329,8 +329,11 @@ def probes_around(X: Array, rng: np.random.Generator) -> Array:
     return np.asarray(np.clip(reflected, X.min(axis=0), X.max(axis=0)))
 
 
-def fit_searched(lanes: Sequence[Lane]) -> Fit:
-    """Return the best sampled network of a race over the settings of all lanes, which share search and sizes."""
+def fit_searched(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = None) -> Fit:
+    """Return the best sampled network of a race over the settings of all lanes, which share search and sizes.
+
+    ``watch`` is called with each trial of the race.
+    """
     search, sizes = lanes[0].search, lanes[0].sizes
     arms = [SampledArm(lane, setting) for lane in lanes for setting in lane.space.first_settings()]
     for lane in lanes:
@@ -341,7 +344,7 @@ def fit_searched(lanes: Sequence[Lane]) -> Fit:
                 )
     n_samples = len(lanes[0].task.jet)
     rungs = search.rungs(len(sizes), n_samples)
-    outcome = race(arms, sizes, rungs, improvement=search.improvement, margin=search.margin)
+    outcome = race(arms, sizes, rungs, improvement=search.improvement, margin=search.margin, watch=watch)
     *smaller, last = outcome.winners
     doubt = search.uncertainty(n_samples)
     ahead = [arm.on_all_data() for arm in (*(arm for arm in smaller if doubt * score(arm) <= score(last)), last)]

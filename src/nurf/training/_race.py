@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
@@ -113,7 +113,13 @@ class Outcome(Generic[A]):
 
 
 def race(
-    arms: Sequence[A], sizes: Sequence[int], rungs: Sequence[Rung], *, improvement: float, margin: float
+    arms: Sequence[A],
+    sizes: Sequence[int],
+    rungs: Sequence[Rung],
+    *,
+    improvement: float,
+    margin: float,
+    watch: Callable[[Trial], None] | None = None,
 ) -> Outcome[A]:
     """Return the arms of the smallest estimated error, by successive halving.
 
@@ -129,6 +135,8 @@ def race(
         The race ends if a size does not lower the smallest error by this share.
     margin : float
         Errors that differ by a smaller share are equal; the most regular arm of equal ones wins.
+    watch : callable, optional
+        Called with each trial, as soon as it is there.
     """
     trials: list[Trial] = []
     winners: list[A] = []
@@ -137,13 +145,13 @@ def race(
         pool: dict[Hashable, A] = {}
         if winners:
             going = [branch for arm in going for branch in arm.branches(rung.branch)]
-        _grow(going, size, pool, trials)
+        _grow(going, size, pool, trials, watch)
         for breadth in rung.breadths:
             leaders = [arm for lane in _lanes(pool.values(), rung.rival) for arm in lane[:breadth]]
-            _grow([variant for arm in leaders for variant in arm.variants()], size, pool, trials)
+            _grow([variant for arm in leaders for variant in arm.variants()], size, pool, trials, watch)
         for _ in range(2):
             leaders = [arm for lane in _lanes(pool.values(), rung.rival) for arm in lane[: rung.refits]]
-            _grow([variant for arm in leaders for variant in arm.refits()], size, pool, trials)
+            _grow([variant for arm in leaders for variant in arm.refits()], size, pool, trials, watch)
         before = min(map(score, winners), default=np.inf)
         winners.append(most_regular(list(pool.values()), margin))
         if not score(winners[-1]) < (1 - improvement) * before:
@@ -164,13 +172,21 @@ def score(arm: Arm) -> float:
     return arm.error * arm.handicap
 
 
-def _grow(arms: Iterable[A], size: int, pool: dict[Hashable, A], trials: list[Trial]) -> None:
+def _grow(
+    arms: Iterable[A],
+    size: int,
+    pool: dict[Hashable, A],
+    trials: list[Trial],
+    watch: Callable[[Trial], None] | None,
+) -> None:
     """Grow the arms that are not in the pool yet, and put them there."""
     for arm in arms:
         grown = arm.grown(size) if arm.key not in pool else None
         if grown is not None:
             pool[arm.key] = grown
             trials.append(Trial(str(grown), size, grown.error, grown.seconds, grown.lane, grown.loss))
+            if watch is not None:
+                watch(trials[-1])
 
 
 def _lanes(arms: Iterable[A], rival: float) -> list[list[A]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -87,6 +87,7 @@ def fit_sparse(
     validation: Jet | None = None,
     start: Hyperplanes | None = None,
     options: SparseOptions | None = None,
+    watch: Callable[[SparseStep], None] | None = None,
 ) -> SparseFit:
     """Return the network that minimises ``L + alpha sum_n psi(|c_n|)``, with alpha chosen from a decreasing path.
 
@@ -122,6 +123,8 @@ def fit_sparse(
         The first neurons; by default none.
     options : SparseOptions, optional
         The numbers of the heuristic.
+    watch : callable, optional
+        Called with each step of the path, as soon as it is there.
     """
     misfit = Misfit(jet, loss)
     misfit.require(activation)
@@ -142,6 +145,8 @@ def fit_sparse(
         network = solution.network
         seconds, clock = time.perf_counter() - clock, time.perf_counter()
         steps.append(_step(solution, objective, seconds, validation))
+        if watch is not None:
+            watch(steps[-1])
         too_many = solution.status == "max_neurons" and max_neurons is None
         if too_many or (alphas is None and _no_better(steps, options)):
             break

@@ -114,35 +114,6 @@ class Ridge(ABC):
         return left if left > 1000 * EPS * energy else 0.0
 
 
-def hat_blocks(rows: Array, factors: Array) -> Array:
-    """Return ``sum_m rows_kim factors_am rows_kjm``, of shape (n, A, R, R), for rows (n, R, m) and factors (A, m)."""
-    n, R, _ = rows.shape
-    hats = np.empty((n, len(factors), R, R))
-    for i in range(R):
-        for j in range(i + 1):
-            hats[:, :, i, j] = hats[:, :, j, i] = (rows[:, i] * rows[:, j]) @ factors.T
-    return hats
-
-
-def residuals_without(hats: Array, residuals: Array, shares: Array) -> Array:
-    """Return ``(1 - share H)^-1 r`` for each sample and alpha, from ``H`` (n, A, R, R) and ``r`` (n, R, A, k).
-
-    A row that the fit must interpolate has a leverage of one, up to rounding.
-    """
-    R = hats.shape[2]
-    left = np.eye(R) - shares[:, None, None, None] * hats
-    if R == 1:
-        return np.asarray(residuals / np.maximum(left[..., 0, 0], EPS)[:, None, :, None])
-    left[..., range(R), range(R)] += EPS
-    moved = np.moveaxis(residuals, 1, 2)
-    try:
-        solution: Array = np.asarray(np.linalg.solve(left, moved), float)
-    except np.linalg.LinAlgError:  # one of them is exactly singular
-        sizes, vectors = np.linalg.eigh(left)
-        solution = vectors @ ((np.swapaxes(vectors, 2, 3) @ moved) / np.maximum(sizes, EPS)[..., None])
-    return np.moveaxis(solution, 2, 1)
-
-
 def inverse_factor(vectors: Array, eigenvalues: Array, shift: float) -> Array:
     """Return a factor of ``(V diag(eigenvalues) V^T + shift)^-1`` for orthonormal ``V`` (N, m)."""
     if vectors.shape[1] == len(vectors):
@@ -154,13 +125,19 @@ def inverse_factor(vectors: Array, eigenvalues: Array, shift: float) -> Array:
 
 def with_tail(factor: Array, elimination: Array, inverse: Array) -> Array:
     """Return the factor of the inverse of all equations, from that of the equations with the tail eliminated."""
-    values, basis = np.linalg.eigh(inverse) if len(inverse) else (np.empty(0), inverse)
-    tail = basis * np.sqrt(np.maximum(values, 0.0))
     N, t = len(factor), len(inverse)
     result = np.zeros((N + t, factor.shape[1] + t))
     result[:N, : factor.shape[1]], result[N:, : factor.shape[1]] = factor, -elimination @ factor
-    result[N:, factor.shape[1] :] = tail
+    result[N:, factor.shape[1] :] = square_root(inverse)
     return result
+
+
+def square_root(matrix: Array) -> Array:
+    """Return ``B`` with ``B B^T`` equal to a positive semidefinite matrix."""
+    if not len(matrix):
+        return matrix
+    values, basis = np.linalg.eigh(matrix)
+    return np.asarray(basis * np.sqrt(np.maximum(values, 0.0)))
 
 
 def stacked(path: Array) -> Array:

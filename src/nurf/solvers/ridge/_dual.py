@@ -8,17 +8,8 @@ from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers._rows import VALUES_ONLY, Loss, sample_rows
-from nurf.solvers.ridge._base import (
-    EPS,
-    Ridge,
-    hat_blocks,
-    inverse_factor,
-    orthonormal,
-    residuals_without,
-    stacked,
-    unstacked,
-    with_tail,
-)
+from nurf.solvers.ridge._base import EPS, Ridge, inverse_factor, orthonormal, stacked, unstacked, with_tail
+from nurf.solvers.ridge._hat import HatBlocks
 
 
 class DualRidge(Ridge):
@@ -62,8 +53,8 @@ class DualRidge(Ridge):
         vectors = self._vectors.reshape(*self._shape, -1)[index]
         tail = self._tail_basis.reshape(*self._shape, -1)[index]
         residuals = (vectors @ left).reshape(*vectors.shape[:2], len(alphas), -1) * np.sqrt(self.total_weight)
-        hats = hat_blocks(vectors, self.eigenvalues / self._shifted(alphas))
-        return residuals_without(hats + (tail @ np.swapaxes(tail, 1, 2))[:, None], residuals, shares)
+        hats = HatBlocks(vectors, self.eigenvalues / self._shifted(alphas), tail, np.eye(self.tail_rank))
+        return hats.residuals_without(residuals, shares)
 
     def covariance_factor(self, alpha: float) -> Array:
         """Return the factor of the covariance: along the rows from the eigenvectors, across them from alpha alone."""

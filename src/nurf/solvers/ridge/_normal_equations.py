@@ -13,7 +13,7 @@ from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.networks._network import LEAST_ROWS
-from nurf.solvers._rows import VALUES_ONLY, Loss, SlopeRows, slope_rows, tail_components
+from nurf.solvers._rows import VALUES_ONLY, Loss, SlopeRows, slope_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,13 +132,13 @@ def _from_derivatives(features: Features, jet: Jet, order: int, first: int) -> N
             moments[: N - first] += _against(fresh, block.targets, columns)
             energy += np.einsum("nkc,nkc->k", block.targets, block.targets)
             if order <= features.degree:
-                cross = np.einsum("cnt,nc->tn", fresh.T @ np.moveaxis(block.tail, 1, 0), columns)
-                gram[N:, : N - first] += cross
+                gram[N:, : N - first] += _tail_against(block.tail, block.tail_slopes[:, first:], columns)
                 if not first:
-                    gram[:N, N:] += cross.T
-                    gram[N:, N:] += np.einsum("nct,ncs->ts", block.tail, block.tail)
-                    moments[N:] += np.einsum("nct,nkc->tk", block.tail, block.targets)
+                    gram[N:, N:] += np.tensordot(block.tail, block.tail, axes=([0, 1], [0, 1]))
+                    moments[N:] += np.tensordot(block.tail, block.tail_targets, axes=([0, 1], [0, 2]))
         gram[:N, : N - first] += square * (block.columns @ block.columns[first:].T)
+    if not first:
+        gram[:N, N:] = gram[N:, :N].T
     return NormalEquations(gram, moments, energy, 0.0, N)
 
 
@@ -152,19 +152,26 @@ def _empty(features: Features, first: int, k: int) -> tuple[Array, Array]:
 class SlopeBlock:
     """A block of ``SlopeRows`` with the square roots of their weights: neuron ``n`` has ``slopes_kn columns_nc``.
 
+    Where the derivatives of the monomials are the same at all points, only one combination of the points sees them:
+    that with the square roots of the weights. Then ``tail`` has one row, and so have slopes and targets beside it.
+
     Attributes
     ----------
     slopes : array of shape (n, N)
     columns : array of shape (N, c)
-    tail : array of shape (n, c, t)
-        The same components of the derivatives of the monomials.
     targets : array of shape (n, k, c)
+    tail : array of shape (n, c, t) or (1, c, t)
+        The same components of the derivatives of the monomials.
+    tail_slopes : array of shape (n, N) or (1, N)
+    tail_targets : array of shape (n, k, c) or (1, k, c)
     """
 
     slopes: Array
     columns: Array
-    tail: Array
     targets: Array
+    tail: Array
+    tail_slopes: Array
+    tail_targets: Array
 
 
 def _slope_blocks(features: Features, jet: Jet, order: int, group: SlopeRows) -> Iterator[SlopeBlock]:
@@ -172,17 +179,31 @@ def _slope_blocks(features: Features, jet: Jet, order: int, group: SlopeRows) ->
     normals = powers(features.hyperplanes.normals, order)
     for block in row_blocks(len(group.index), N, max(BLOCK_ELEMENTS, LEAST_ROWS * N)):
         rows = group.index[block]
-        roots = np.sqrt(jet.weights(1)[rows])[:, None, None]
-        slopes = features.neurons(jet.X[rows], order)
+        roots = np.sqrt(jet.weights(1)[rows])
+        slopes, targets = features.neurons(jet.X[rows], order), group.targets[block] * roots[:, None, None]
         if jet.sample_weight is not None or jet.derivative_weight is not None:
-            slopes *= roots[:, 0]
-        tail = tail_components(features, jet.X[rows], order) * roots
-        if group.frames is None:
-            columns, tail = normals[:, group.columns], tail[:, group.columns]
-        else:
+            slopes *= roots[:, None]
+        tail = features.tail.components(jet.X[rows], order)
+        if group.frames is not None:
             slopes *= group.frames[block] @ normals.T
-            columns, tail = np.ones((N, 1)), np.einsum("nc,nct->nt", group.frames[block], tail)[:, None]
-        yield SlopeBlock(slopes, columns, tail, group.targets[block] * roots)
+            tail = np.einsum("nc,nct->nt", group.frames[block], tail)[:, None] * roots[:, None, None]
+            yield SlopeBlock(slopes, np.ones((N, 1)), targets, tail, slopes, targets)
+        elif order < features.degree:
+            tail = tail[:, group.columns] * roots[:, None, None]
+            yield SlopeBlock(slopes, normals[:, group.columns], targets, tail, slopes, targets)
+        else:
+            length = float(np.linalg.norm(roots))
+            unit = roots / (length or 1.0)
+            tail_targets = np.tensordot(unit, targets, axes=1)[None]
+            tail = length * tail[:1, group.columns]
+            yield SlopeBlock(slopes, normals[:, group.columns], targets, tail, (unit @ slopes)[None], tail_targets)
+
+
+def _tail_against(tail: Array, slopes: Array, columns: Array) -> Array:
+    """Return ``sum_k slopes_kn (tail_k^T columns_n)``, of shape (t, N)."""
+    if len(tail) == 1:
+        return np.asarray((tail[0].T @ columns.T) * slopes[0])
+    return np.asarray(np.einsum("cnt,nc->tn", slopes.T @ np.moveaxis(tail, 1, 0), columns))
 
 
 def _against(slopes: Array, targets: Array, columns: Array) -> Array:

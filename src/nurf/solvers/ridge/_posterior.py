@@ -14,7 +14,8 @@ from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
 from nurf.solvers._coverage import calibration, plus_interval, require_errors
 from nurf.solvers._rows import Loss, rows_per_sample, sample_rows
-from nurf.solvers.ridge._base import EPS, residuals_without
+from nurf.solvers.ridge._base import EPS
+from nurf.solvers.ridge._hat import residuals_without
 from nurf.solvers.ridge._least_squares import LeastSquares
 
 MAX_LEFT_OUT = 500  # samples that are left out in turn
@@ -116,7 +117,7 @@ class Posterior:
         m, k, R = len(samples), self.network.coefficients[:1].size, rows_per_sample(samples, self.loss)
         before, after = np.empty((m, k)), np.empty((m, k))
         changes, outs = np.empty((N, m, min(k, R))), np.empty((m, R, k)) if k > R else None
-        for rows in row_blocks(m, 8 * features.n_columns):
+        for rows in row_blocks(m, max(8, R) * features.n_columns):
             jet = samples[rows]
             rotated, hats, residuals = self._rows(jet)
             out = self._without(hats, residuals)
@@ -138,8 +139,7 @@ class Posterior:
 
     def _without(self, hats: Array, residuals: Array) -> Array:
         """Return ``(1 - H_k)^-1 r_k`` for each sample, of shape (n, R, k)."""
-        shares = np.full(len(hats), 1 / self.multiple)
-        return residuals_without(hats[:, None], residuals[:, :, None], shares)[:, :, 0]
+        return residuals_without(hats, residuals, np.full(len(hats), 1 / self.multiple))
 
     @cached_property
     def gradient_factors(self) -> Array:
@@ -157,7 +157,7 @@ class Posterior:
         known = np.flatnonzero(np.any(~np.isnan(jet.gradients.reshape(len(jet), -1)), axis=1))
         samples = jet[spaced(known, max(MIN_GRADIENTS, MAX_PARTIALS // d))]
         ratios = np.empty((len(samples), k, d))
-        for rows in row_blocks(len(samples), (8 + d) * features.n_columns):
+        for rows in row_blocks(len(samples), (8 + d + rows_per_sample(samples, self.loss)) * features.n_columns):
             part = samples[rows]
             assert part.gradients is not None
             rotated, hats, residuals = self._rows(part)
@@ -215,10 +215,12 @@ class Posterior:
         _, _, errors, changes, outs = self._left_out
         m, k = errors.shape
         result = np.empty((len(X), k, 2))
-        values = self.network.value(X).reshape(len(X), 1, k)
+        values = self.network.value(X).reshape(len(X), k, 1)
+        turned = np.ascontiguousarray(np.swapaxes(changes, 1, 2)).reshape(len(changes), -1)  # samples last
         for rows in row_blocks(len(X), m * k + self.network.features.n_columns):
-            moved = self.network.features.design(X[rows]) @ changes.reshape(len(changes), -1)
-            moved = moved.reshape(-1, m, 1, changes.shape[2])
-            moved = (moved if outs is None else moved @ outs)[:, :, 0]
-            result[rows] = plus_interval(values[rows] - moved, np.abs(errors) * self.optimism, coverage)
+            moved = (self.network.features.design(X[rows]) @ turned).reshape(-1, changes.shape[2], m)
+            if outs is not None:
+                moved = np.einsum("nrm,mrk->nkm", moved, outs, order="C")
+            sizes = np.abs(errors) * self.optimism
+            result[rows] = plus_interval(np.swapaxes(values[rows] - moved, 1, 2), sizes, coverage)
         return result

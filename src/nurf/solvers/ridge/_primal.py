@@ -9,16 +9,8 @@ from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers._rows import VALUES_ONLY, Loss, rows_per_sample, sample_rows
-from nurf.solvers.ridge._base import (
-    EPS,
-    Ridge,
-    hat_blocks,
-    inverse_factor,
-    residuals_without,
-    stacked,
-    unstacked,
-    with_tail,
-)
+from nurf.solvers.ridge._base import EPS, Ridge, inverse_factor, stacked, unstacked, with_tail
+from nurf.solvers.ridge._hat import HatBlocks
 from nurf.solvers.ridge._normal_equations import NormalEquations
 
 
@@ -47,16 +39,15 @@ class SpectralRidge(Ridge):
         """Return the residuals of samples that are left out of the fit, in one pass over their rows."""
         R, N, path = rows_per_sample(self.jet, self.loss), self.n_neurons, self._path(alphas)
         tail_coef = self.tail_inverse @ self.tail_moments
+        factors, tail_inverse = 1 / self._shifted(alphas) / self.total_weight, self.tail_inverse / self.total_weight
         result = np.empty((len(index), R, len(alphas), tail_coef.shape[1]))
         for block in row_blocks(len(index), R * self.features.n_columns, 4 * BLOCK_ELEMENTS):
             design, targets = sample_rows(self.features, self.jet[index[block]], self.loss)
             tail = design[..., N:]
             rotated = (design[..., :N] - tail @ self.elimination).reshape(-1, N) @ self.vectors
             predictions = (rotated @ path).reshape(*result[block].shape) + (tail @ tail_coef)[:, :, None, :]
-            hats = hat_blocks(rotated.reshape(*design.shape[:2], -1), 1 / self._shifted(alphas))
-            hats += (tail @ self.tail_inverse @ np.swapaxes(tail, 1, 2))[:, None]
-            residuals = targets[:, :, None, :] - predictions
-            result[block] = residuals_without(hats / self.total_weight, residuals, shares[block])
+            hats = HatBlocks(rotated.reshape(*design.shape[:2], -1), factors, tail, tail_inverse)
+            result[block] = hats.residuals_without(targets[:, :, None, :] - predictions, shares[block])
         return result
 
     def covariance_factor(self, alpha: float) -> Array:

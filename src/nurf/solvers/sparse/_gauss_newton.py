@@ -16,7 +16,6 @@ from scipy.sparse import csr_array
 from nurf._blocks import row_blocks
 from nurf._tensors import power_slopes, powers
 from nurf._types import Array, Index
-from nurf.solvers._rows import tail_components
 from nurf.solvers.sparse._charts import Chart
 from nurf.solvers.sparse._misfit import Misfit, Rows
 
@@ -61,7 +60,7 @@ def jacobian_functions(chart: Chart, X: Array, order: int) -> Array:
     """
     features, m = chart.features, len(X)
     N, d = features.hyperplanes.normals.shape
-    tail = tail_components(features, X, order).reshape(m, -1) if order <= features.degree else np.empty((m, 0))
+    tail = features.tail.components(X, order).reshape(m, -1) if order <= features.degree else np.empty((m, 0))
     outer = N + tail.shape[1]
     result = np.empty((m, outer + N * chart.n_coordinates))
     features.neurons(X, order, out=result[:, :N])

@@ -24,7 +24,7 @@ from nurf._types import Array, Index
 from nurf.activations import Activation
 from nurf.jets import Jet
 from nurf.networks import Features, ShallowNetwork
-from nurf.solvers._rows import VALUES_ONLY, Loss, slope_rows, tail_components
+from nurf.solvers._rows import VALUES_ONLY, Loss, slope_rows
 from nurf.solvers.sparse._moments import Moments
 
 DERIVATIVES = (ShallowNetwork.value, ShallowNetwork.gradient, ShallowNetwork.hessian)
@@ -195,6 +195,6 @@ class Residual:
         result = np.zeros((len(features.tail), self.tensors[0].shape[1]))
         for rows, tensors in zip(self.rows, self.tensors, strict=True):
             if rows.order <= features.degree:
-                monomials = tail_components(features, rows.X, rows.order)
+                monomials = features.tail.components(rows.X, rows.order)
                 result += np.tensordot(monomials, tensors, axes=([0, 1], [0, 2]))
         return result

@@ -1,0 +1,124 @@
+"""What a fit says while it runs: how long it may take, and how far it is."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from nurf.solvers._rows import rows_per_sample
+from nurf.training._arms import Lane
+from nurf.training._fit import Fit, Trial
+from nurf.training._sparse import SparseStep
+
+LOGGER = logging.getLogger("nurf")
+LONG = 60.0  # seconds of a fit that says beforehand how long it may take
+OVERHEAD = 0.005  # seconds of an arm, however small
+LEFT_OUT = 4096  # rows that leave in turn
+N_ALPHAS = 16
+TRIED = 4.0, 8.0, 2.0  # arms at the first size for each that starts, and arms at those between and at the last
+
+
+def watch_race(lanes: Sequence[Lane], verbose: int) -> RaceProgress | None:
+    """Return what is called with each trial of a race, or None for silence; log how long the race may take, if long."""
+    n_arms = sum(1 for lane in lanes for _ in lane.space.first_settings())
+    seconds = expected_seconds(lanes[0], n_arms)
+    jet = lanes[0].task.jet
+    words = f"{len(jet)} samples in {jet.n_features} dimensions, up to {lanes[0].sizes[-1]} neurons"
+    if seconds > LONG:
+        LOGGER.warning("this fit may take about %s: %s", _duration(seconds), words)
+    if not verbose:
+        return None
+    _say(f"{words}, about {_duration(seconds)}")
+    return RaceProgress()
+
+
+def watch_path(verbose: int) -> Callable[[SparseStep], None] | None:
+    """Return what is called with each step of the path of sparse training, or None for silence."""
+    if not verbose:
+        return None
+    return lambda step: _say(
+        f"alpha {step.alpha:.2g}: {step.n_neurons} neurons, error {step.error:.2g}, {_duration(step.seconds)}"
+    )
+
+
+def expected_seconds(lane: Lane, n_arms: int) -> float:
+    """Return about how long a race may take, from its sizes and the measured speed of a product of matrices.
+
+    Fits with 100 to 3000 samples in 2 to 100 dimensions took half to twice as long.
+    """
+    sizes = lane.sizes
+    first, between, last = TRIED
+    counts = [first * n_arms, *[between] * (len(sizes) - 2), last] if lane.space.has_choice else [1.0] * len(sizes)
+    speed = _operations_per_second()
+    return sum(
+        count * (OVERHEAD * len(lane.splits(size)) + _operations(lane, size) / speed)
+        for count, size in zip(counts[: len(sizes)], sizes, strict=True)
+    )
+
+
+def _operations(lane: Lane, size: int) -> float:
+    """Return about how many operations an arm takes: products of features, a decomposition, samples that leave."""
+    total = 0.0
+    for split in lane.splits(size):
+        n, R = len(split.task.jet), rows_per_sample(split.task.jet, lane.space.losses[-1])
+        leaving = 0 if lane.refits else min(n * R, LEFT_OUT)
+        total += size**2 * (3.0 * n + 2.0 * leaving + 20.0 * size) + 2.0 * N_ALPHAS * leaving * min(R, size) * size
+    return total
+
+
+def _operations_per_second(size: int = 256) -> float:
+    """Return the measured speed of a product of matrices of a moderate size."""
+    matrix = np.ones((size, size))
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        matrix @ matrix
+        times.append(time.perf_counter() - start)
+    return 2.0 * size**3 / max(min(times), 1e-9)
+
+
+class RaceProgress:
+    """Writes a line for each arm that is the best so far at its size, and counts the others in a terminal."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._size, self._tried, self._best = 0, 0, np.inf
+
+    def __call__(self, trial: Trial) -> None:
+        """Take note of a trial."""
+        if trial.size != self._size:
+            self._size, self._tried, self._best = trial.size, 0, np.inf
+        self._tried += 1
+        counted = f"{trial.size} neurons, arm {self._tried}, {_duration(time.perf_counter() - self._start)}"
+        if trial.error < self._best:
+            self._best = trial.error
+            _say(f"{counted}: error {trial.error:.2g}, {trial.label} ({trial.lane})")
+        elif sys.stderr.isatty():
+            print(f"\r\033[Knurf: {counted}", end="", file=sys.stderr, flush=True)
+
+    def done(self, fit: Fit) -> None:
+        """Write the result."""
+        size, seconds = fit.network.features.n_neurons, _duration(time.perf_counter() - self._start)
+        _say(f"{size} neurons after {seconds}: estimated error {fit.error:.2g} of the standard deviation of the values")
+
+
+def _say(text: str) -> None:
+    """Write a line to the standard error, over what is counted there."""
+    start = "\r\033[K" if sys.stderr.isatty() else ""
+    print(f"{start}nurf: {text}", file=sys.stderr, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in words.
+
+    >>> _duration(0.25), _duration(75.0), _duration(7200.0)
+    ('0.25 s', '1.2 min', '2 h')
+    """
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.2g} {unit}"
+    return f"{seconds:.2g} s"
