@@ -34,7 +34,8 @@ from nurf.solvers.sparse._moves import merge, prune, removal_costs, remove_redun
 from nurf.solvers.sparse._objective import Objective
 from nurf.solvers.sparse._penalties import L1, LogPenalty, Squared, row_sizes
 from nurf.training import fit_outer, fit_random
-from nurf.training._sparse import fit_sparse, polish
+from nurf.training._polish import polish
+from nurf.training._sparse import fit_sparse
 from row_by_row import many_patterns, random_network
 
 BUMP, WAVE, CHECKMARK = (

@@ -22,6 +22,7 @@ from nurf.estimators._data import assemble, canonical, with_mean_one
 from nurf.estimators._frames import inputs_by_name, partials_by_name, require_unmasked, rows_by_index
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
+from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.ridge import Posterior
 from nurf.training import CrossFit, Fit
 
@@ -240,7 +241,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     def _checked_uncertainty(self) -> Posterior | CrossFit:
         if self.uncertainty_ is None:
             raise ValueError(
-                "standard deviations and intervals are available for sampled networks, not for trained ones"
+                f"standard deviations and intervals of trained networks need at least {MIN_ERRORS} samples with a "
+                "value, got fewer"
             )
         return self.uncertainty_
 

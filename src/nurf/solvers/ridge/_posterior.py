@@ -54,6 +54,8 @@ class Posterior:
         Mean weight of the samples that were fitted: that of a new measurement.
     precise : bool
         Whether alpha is so small that it takes ``PreciseRidge``.
+    robust : bool
+        Whether the noise is estimated from a quantile, which a few gross errors do not change.
     """
 
     network: ShallowNetwork
@@ -63,9 +65,19 @@ class Posterior:
     loss: Loss
     unit: float
     precise: bool
+    robust: bool = False
 
     @classmethod
-    def of(cls, network: ShallowNetwork, jet: Jet, alpha: float, loss: Loss, *, precise: bool = False) -> Posterior:
+    def of(
+        cls,
+        network: ShallowNetwork,
+        jet: Jet,
+        alpha: float,
+        loss: Loss,
+        *,
+        precise: bool = False,
+        robust: bool = False,
+    ) -> Posterior:
         """Return the posterior of a network that was fitted to ``jet``."""
         jet = jet.only((*loss.kinds, "gradients"))
         weights = np.where(jet.has_value, jet.weights(0), 0.0)
@@ -78,7 +90,7 @@ class Posterior:
         samples = replace(
             samples, sample_weight=multiple * samples.weights(0), derivative_weight=multiple * samples.weights(1)
         )
-        return cls(network, samples, multiple, alpha, loss, unit, precise)
+        return cls(network, samples, multiple, alpha, loss, unit, precise, robust)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -163,9 +175,12 @@ class Posterior:
         """The standard deviation ``s`` of the noise, of shape (k,).
 
         The error at a sample that is left out has variance ``s^2 / (1 - h_k)`` with the leverage ``h_k``, so that
-        ``s^2`` is the mean product of the residuals before and after.
+        ``s^2`` is the mean product of the residuals before and after. If gross errors are expected, ``s`` is the 0.9
+        quantile of the roots of these products over that of a normal distribution.
         """
         weights, before, after, *_ = self._left_out
+        if self.robust:
+            return calibration(np.sqrt(np.maximum(before * after, 0.0) * (weights / weights.mean())[:, None]))
         return np.asarray(np.sqrt(weights @ np.maximum(before * after, 0.0) / weights.sum()))
 
     def value_std(self, X: Array) -> Array:
