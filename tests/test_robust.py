@@ -268,8 +268,10 @@ class TestEstimator:
 
     def test_validation_samples_may_have_gross_errors_too(self):
         X, y, fresh, values = friedman(300, 0.05)
-        estimator = model(loss="huber").fit(X, y, validation=0.3)
-        assert estimator.score(fresh, values) > 0.85
+        free = {"width": "auto", "density": "auto"}  # errors of training samples would choose narrow neurons
+        for parameters in ({}, free):
+            estimator = model(loss="huber", **parameters).fit(X, y, validation=0.3)
+            assert estimator.score(fresh, values) > 0.85
 
     def test_a_heavier_sample_counts_as_several(self):
         X, y, fresh, _ = friedman(200, 0.02)
@@ -281,6 +283,11 @@ class TestEstimator:
         X, y, *_ = friedman(20)
         with pytest.raises(ValueError, match="`loss` must be one of 'squared', 'huber', got 'absolute'"):
             model(loss="absolute").fit(X, y)
+
+    def test_left_out_errors_are_needed(self):
+        X, y, *_ = friedman(20)
+        with pytest.raises(ValueError, match="`selection` must be 'loo' with loss='huber'"):
+            model(loss="huber", selection="gcv").fit(X, y)
 
     @pytest.mark.parametrize("n", [1, 2, 3, 5])
     def test_few_samples(self, n):

@@ -98,7 +98,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         "huber" if a few values or derivatives, up to about 5%, may be grossly wrong. What differs from the fit by more
         than 1.345 robust standard deviations is moved there and fitted by least squares, until nothing moves: this is
         the minimiser of Huber's loss (``nurf.training.fit_huber`` has the formulas). The race compares settings on the
-        data that were moved. A fit takes about three to five times as long.
+        data that were moved. A fit takes about three to five times as long. ``selection`` must be "loo".
     derivatives : {"auto", "given", "estimate"}, default "auto"
         Which derivatives hyperplanes are sampled from. "given": those that are given. "estimate": unknown ones are
         estimated by the derivatives of a smaller network. "auto" estimates them if they are fully known at less than
@@ -203,6 +203,8 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
         scaled = scaling(jet)
         rule = choose("selection", self.selection, SELECTION)
+        if self.loss == "huber" and self.selection == "gcv":
+            raise ValueError("`selection` must be 'loo' with loss='huber', which needs left-out errors, got 'gcv'")
         if held_out is not None:
             rule = Validation(scaling(held_out))
         activations = self._activations()
