@@ -228,6 +228,7 @@ class TestEstimator:
         assert np.mean(inside) > 0.74
         means, deviations = estimators[0].predict(fresh, return_std=True)
         assert np.mean(np.abs(values - means) < NORMAL * deviations) > 0.74
+        assert np.mean(deviations) < 2  # errors are about 1.2: the noise, and that of the fit
         assert np.mean(np.ptp(intervals, axis=1)) < 0.7 * np.mean(np.ptp(wide, axis=1))
 
     def test_without_gross_errors_nothing_is_lost(self):

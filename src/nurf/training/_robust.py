@@ -83,9 +83,10 @@ class HuberFit:
         return self.ordinary(self.errors * self.units)
 
     def ordinary(self, errors: Array) -> Array:
-        """Return the root mean squares of errors (m, k) that are not gross.
+        """Return the root mean squares of errors (m, k) without the gross ones.
 
-        Those are that are larger than ten of their standard deviations, and than that of the cleaned values.
+        An error is gross if it is larger than ten of their robust standard deviations, and larger than the standard
+        deviation of the cleaned values: a fit that misses a peak has ordinary errors.
         """
         limits = np.maximum(GROSS * robust_deviations(errors), np.nanstd(_columns(self.cleaned.y), axis=0))
         return np.asarray(np.sqrt(np.nanmean(np.where(np.abs(errors) > limits, np.nan, errors) ** 2, axis=0)))
