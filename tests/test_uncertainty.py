@@ -202,13 +202,14 @@ class TestRefusals:
         with pytest.raises(ValueError, match=f"need at least 3 samples with a value, got {n}"):
             estimator.predict_interval(X)
 
-    def test_of_trained_networks(self):
-        X, y = smooth(40)
+    def test_of_two_samples_and_a_trained_network(self):
+        X, y = smooth(2)
         estimator = SparseFeatureRegressor(alpha=0.05, random_state=0).fit(X, y)
+        assert np.isnan(estimator.estimated_error_)
         for method in (estimator.predict, estimator.predict_gradient):
-            with pytest.raises(ValueError, match="for sampled networks"):
+            with pytest.raises(ValueError, match="of trained networks need at least 3 samples"):
                 method(X, return_std=True)
-        with pytest.raises(ValueError, match="for sampled networks"):
+        with pytest.raises(ValueError, match="of trained networks need at least 3 samples"):
             estimator.predict_interval(X)
 
     def test_of_slopes_of_steps(self):

@@ -22,6 +22,7 @@ from nurf.estimators._data import assemble, canonical, with_mean_one
 from nurf.estimators._frames import inputs_by_name, partials_by_name, require_unmasked, rows_by_index
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, NetworkFunction, ShallowNetwork
+from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.ridge import Posterior
 from nurf.training import CrossFit, Fit
 
@@ -197,8 +198,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """Return the values at the points, of shape (n,) or (n, k).
 
         With ``return_std`` also their standard deviations, of the same shape: those of new measurements, noise
-        included. With more than 150 samples they are those of ridge regression in the Bayesian view; with fewer they
-        come from refits on folds.
+        included. With more than 150 samples they are those of ridge regression in the Bayesian view; with fewer, and
+        for trained networks, they come from refits on folds.
         """
         points = self._inputs(X)
         values = self.scaling_.values_back(self.fit_.network.value(points))
@@ -234,7 +235,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         For samples that are exchangeable with the new ones, the coverage is at least ``2 coverage - 1``, whatever their
         distribution, and in practice about ``coverage`` (Barber, Candes, Ramdas, Tibshirani 2021). Up to 150 samples
         leave in five folds, and neurons are sampled without them (CV+). More samples leave one by one, in closed form,
-        and the neurons stay (the jackknife+). The width and alpha are always those of all samples.
+        and the neurons stay (the jackknife+). The width and alpha are always those of all samples. Trained networks are
+        trained again without each of five folds (CV+).
         """
         if not (isinstance(coverage, Real) and 0 < coverage < 1):
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
@@ -246,7 +248,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     def _checked_uncertainty(self) -> Posterior | CrossFit:
         if self.uncertainty_ is None:
             raise ValueError(
-                "standard deviations and intervals are available for sampled networks, not for trained ones"
+                f"standard deviations and intervals of trained networks need at least {MIN_ERRORS} samples with a "
+                "value, got fewer"
             )
         return self.uncertainty_
 

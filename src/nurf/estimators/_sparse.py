@@ -22,10 +22,12 @@ from nurf.jets import Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
 from nurf.solvers import Loss, SparseOptions
 from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
-from nurf.training import Setting
-from nurf.training import _sparse as training
+from nurf.training import Setting, SparseFit, SparseStep, fit_sparse
+from nurf.training import polish as polish_fit
 from nurf.training._progress import watch_path
 from nurf.training._stages import sample_features
+
+N_FOLDS = 5  # refits that say how large the error is
 
 Model = TypeVar("Model", bound=NetworkRegressor)
 
@@ -98,8 +100,15 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     certificate_ : float
         ``max |<r, sigma(omega)>| / alpha`` over a fine search: at most ``1 + tol`` if the fit converged.
     path_ : dict of arrays
-        "alpha", "neurons", "error", "certificate", "seconds" and "status" of every step. ``step_network(i)`` returns
-        its network.
+        "alpha", "neurons", "error", "certificate", "seconds" and "status" of every step. The error is that of
+        generalised cross-validation, by which alpha is chosen, or that with the validation samples. ``step_network(i)``
+        returns the network.
+    estimated_error_ : float or array of shape (k,)
+        The estimated root mean square error at new points, in the units of each output. The network is trained once
+        more without each of five folds, from where it is, and the errors are those at the samples of the folds; with
+        validation samples they are those at these and at the training samples. NaN with fewer than three samples.
+    uncertainty_ : CrossFit
+        The uncertainty of the fit, in scaled units, from the same refits.
     fit_ : SparseFit
         The fit in scaled units, with all steps in its history.
     scaling_ : Scaling
@@ -170,7 +179,7 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
         scaled = scaling(jet)
         activation = self._first_activation()
-        fit = training.fit_sparse(
+        fit = fit_sparse(
             scaled,
             activation,
             rng,
@@ -184,8 +193,11 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             start=self._first_hyperplanes(scaled, activation, rng),
             options=SparseOptions(tolerance=self.tol, max_rounds=self.max_iter),
             watch=watch_path(self._verbosity()),
+            n_folds=N_FOLDS,
         )
-        self._set_fit(fit, scaling)
+        if fit.crossfit is None and held_out is None:
+            fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
+        self._set_fit(fit, scaling, fit.crossfit)
         self.gradient_check_ = check
         self.n_neurons_, self.certificate_ = fit.step.n_neurons, fit.step.certificate
         self.n_iter_ = sum(step.n_rounds for step in fit.history)
@@ -210,9 +222,9 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         """Return the network of a step of the path, as a function of unscaled inputs."""
         return self._steps()[index].network.in_units_of(self.scaling_)
 
-    def _steps(self) -> tuple[training.SparseStep, ...]:
+    def _steps(self) -> tuple[SparseStep, ...]:
         check_is_fitted(self, "fit_")
-        fit: training.SparseFit = self.fit_  # type: ignore[assignment]
+        fit: SparseFit = self.fit_  # type: ignore[assignment]
         return fit.history
 
     @property
@@ -284,7 +296,8 @@ def polish(
     """Return a copy of a fitted regressor whose inner weights were trained from where they are.
 
     Nonuniform sampling is the initialisation of training then: a few Gauss-Newton steps lower the objective of the
-    ridge regression, now as a function of all weights.
+    ridge regression, now as a function of all weights. The network is also trained without each of five folds; the
+    estimated error, standard deviations and intervals of the copy come from these.
 
     Parameters
     ----------
@@ -308,9 +321,11 @@ def polish(
     True
     """
     check_is_fitted(model, "fit_")
+    if getattr(model, "loss", "squared") != "squared":
+        raise ValueError(f"`polish` minimises squared errors and needs a fit with loss='squared', got {model.loss!r}")
     weights = {"gradients": gradient_weight, "hessians": hessian_weight}
     loss = replace(model.fit_.loss, **{kind: weight for kind, weight in weights.items() if weight is not None})
     trained = copy.copy(model)
-    fit = training.polish(model.fit_, model.scaling_(jet), n_steps, loss=loss, widths=widths)
-    trained._set_fit(fit, model.scaling_)
+    fit = polish_fit(model.fit_, model.scaling_(jet), n_steps, loss=loss, widths=widths)
+    trained._set_fit(fit, model.scaling_, fit.crossfit)
     return trained

@@ -5,10 +5,12 @@ from nurf.training._crossfit import CrossFit
 from nurf.training._fit import Fit, Stage, Trial
 from nurf.training._metrics import Diagonal, Full, Isotropic, Metric
 from nurf.training._outer import ALPHAS, fit_outer
+from nurf.training._polish import polish
 from nurf.training._race import Arm, Rung, race
+from nurf.training._robust import fit_huber, fit_robust
 from nurf.training._search import Search, Space
 from nurf.training._settings import FromData, FromNetwork, FromResidual, Setting, Source
-from nurf.training._sparse import SparseFit, SparseStep, fit_sparse, polish
+from nurf.training._sparse import SparseFit, SparseStep, fit_sparse
 from nurf.training._stages import Task, fit_adaptive, fit_random, stage_counts
 
 __all__ = [
@@ -35,8 +37,10 @@ __all__ = [
     "Task",
     "Trial",
     "fit_adaptive",
+    "fit_huber",
     "fit_outer",
     "fit_random",
+    "fit_robust",
     "fit_searched",
     "fit_sparse",
     "polish",

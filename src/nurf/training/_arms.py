@@ -17,7 +17,7 @@ from nurf.solvers import LeaveOneOut, Loss
 from nurf.solvers._coverage import standard_error
 from nurf.solvers.ridge import HeldOut, largest_near_best
 from nurf.solvers.ridge._selection import TOLERANCE
-from nurf.training._crossfit import CrossFit
+from nurf.training._crossfit import CrossFit, assign_folds
 from nurf.training._fit import Fit, Stage, Trial
 from nurf.training._race import finite, race, score
 from nurf.training._search import Search, Space
@@ -124,13 +124,10 @@ class Lane:
 
     def _folds(self, task: Task, n_folds: int) -> Iterator[tuple[Split, Jet]]:
         """Yield the fits without each fold, and the fold. They are the same for all lanes, and all have values."""
-        jet, rng = task.jet, self.rng(n_folds, 10**6 + 1)
+        jet = task.jet
         weights = np.where(jet.has_value, jet.weights(0), 0.0)
-        n_folds = min(int(np.count_nonzero(jet.has_value)), n_folds)
-        fold_of = np.empty(len(jet), int)
-        for part in (jet.has_value, ~jet.has_value):
-            fold_of[part] = rng.permutation(int(np.count_nonzero(part))) % n_folds
-        for fold in range(n_folds):
+        fold_of = assign_folds(jet, n_folds, self.rng(n_folds, 10**6 + 1))
+        for fold in range(fold_of.max() + 1):
             held = fold_of == fold
             share = float(weights[held].sum() / weights.sum())
             if share > 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -73,6 +74,20 @@ class CrossFit:
             _gradient_variances(network, folds, held_out),
         )
 
+    @classmethod
+    def by_refits(
+        cls,
+        network: ShallowNetwork,
+        jet: Jet,
+        refit: Callable[[Jet], ShallowNetwork],
+        n_folds: int,
+        rng: np.random.Generator,
+    ) -> CrossFit:
+        """Return the cross-fit of ``network``, which was fitted to ``jet``, with refits to the rest of each fold."""
+        fold_of = assign_folds(jet, n_folds, rng)
+        folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
+        return cls.of(network, [refit(jet[~fold]) for fold in folds], [jet[fold] for fold in folds])
+
     @property
     def knows_gradients(self) -> bool:
         """Whether standard deviations of gradients come from errors of gradients."""
@@ -133,6 +148,15 @@ class CrossFit:
         return result
 
 
+def assign_folds(jet: Jet, n_folds: int, rng: np.random.Generator) -> Index:
+    """Return a random fold for each sample, of shape (n,). All folds have values, if there are enough of them."""
+    n_folds = min(int(np.count_nonzero(jet.has_value)), n_folds)
+    fold_of = np.empty(len(jet), np.int64)
+    for part in (jet.has_value, ~jet.has_value):
+        fold_of[part] = rng.permutation(int(np.count_nonzero(part))) % n_folds
+    return fold_of
+
+
 def _gradient_errors(fold: ShallowNetwork, jet: Jet) -> Array:
     """Return the errors of the gradients of a fit, of shape (n, k, d), NaN if a gradient is not known."""
     shape = (len(jet), jet.y[:1].size, jet.n_features)
@@ -156,7 +180,7 @@ def _variances(
     evaluate: Callable[[ShallowNetwork, Array], Array],
 ) -> Array:
     """Return the jackknife's variances of the values (n, k), or of the gradients (n, k, d), at the points."""
-    n_outputs = network.coefficients[:1].size
+    n_outputs = math.prod(network.coefficients.shape[1:])  # also without any neuron or tail
     center = evaluate(network, X)
     total = sum((evaluate(fold, X) - center) ** 2 for fold in folds) * (len(folds) - 1) / len(folds)
     return np.asarray(total).reshape(len(X), n_outputs, *center.shape[network.coefficients.ndim :])

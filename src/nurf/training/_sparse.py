@@ -1,7 +1,8 @@
-"""Fits with trained inner weights: as many neurons as a penalty allows, or those of a sampled network polished."""
+"""Fits with trained inner weights: as many neurons as a penalty allows."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,16 +15,17 @@ from nurf.activations import Activation
 from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss
+from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers._rows import row_count, sample_rows
 from nurf.solvers.ridge import largest_near_best
 from nurf.solvers.ridge._selection import TOLERANCE
 from nurf.solvers.sparse._charts import Bounds
 from nurf.solvers.sparse._misfit import Misfit
-from nurf.solvers.sparse._moves import train
 from nurf.solvers.sparse._objective import JointPoint, Objective
 from nurf.solvers.sparse._options import SparseOptions
-from nurf.solvers.sparse._penalties import LogPenalty, Penalty, Squared
+from nurf.solvers.sparse._penalties import LogPenalty, Penalty
 from nurf.solvers.sparse._solver import Solution, search_peaks, solve_sparse
+from nurf.training._crossfit import CrossFit
 from nurf.training._fit import Fit, Stage
 from nurf.training._outer import fit_outer
 
@@ -88,6 +90,7 @@ def fit_sparse(
     start: Hyperplanes | None = None,
     options: SparseOptions | None = None,
     watch: Callable[[SparseStep], None] | None = None,
+    n_folds: int = 0,
 ) -> SparseFit:
     """Return the network that minimises ``L + alpha sum_n psi(|c_n|)``, with alpha chosen from a decreasing path.
 
@@ -125,6 +128,10 @@ def fit_sparse(
         The numbers of the heuristic.
     watch : callable, optional
         Called with each step of the path, as soon as it is there.
+    n_folds : int, default 0
+        Number of folds without each of which the network is trained once more, from where it is. The errors at the
+        samples of these folds are those of the fit, unless there are validation rows, and its ``crossfit`` says how
+        sure it is. Generalised cross-validation does not see that the neurons were placed where the samples are.
     """
     misfit = Misfit(jet, loss)
     misfit.require(activation)
@@ -132,7 +139,7 @@ def fit_sparse(
     degree = activation.order - 1 if degree is None else degree
     n_weights = misfit.n_outputs + jet.n_features + widths
     limit = max(1, int(_count(jet, loss) // (2 * n_weights))) if max_neurons is None else max_neurons
-    bounds = _bounds(jet, activation, options)
+    bounds = inner_bounds(jet, activation, options)
     objective = Objective(misfit, LogPenalty() if penalty is None else penalty, 1.0, bounds, widths)
     network = _first_network(misfit, Features(_no_hyperplanes(jet) if start is None else start, activation, degree))
     clock = time.perf_counter()
@@ -153,11 +160,36 @@ def fit_sparse(
     values = np.array([step.alpha for step in steps])
     mean_squares = np.array([step.output_errors**2 for step in steps])
     best = steps[largest_near_best(values, np.sqrt(mean_squares.sum(axis=1)))]
-    history = tuple(steps)
-    return SparseFit(best.network, best.alpha, best.output_errors, values, mean_squares, history=history, loss=loss)
+    fit = SparseFit(best.network, best.alpha, best.output_errors, values, mean_squares, history=tuple(steps), loss=loss)
+    if n_folds == 0 or np.count_nonzero(jet.has_value) < MIN_ERRORS:
+        return fit
+
+    def refit(part: Jet) -> ShallowNetwork:
+        without = replace(objective, misfit=replace(misfit, jet=part), alpha=fit.alpha)
+        size = fit.network.features.n_neurons
+        start = in_columns(fit.network)
+        solution = solve_sparse(without, start, activation, rng, options, max_neurons=size, exchanges=False)
+        return in_shape_of(fit.network, solution.network)
+
+    crossfit = CrossFit.by_refits(fit.network, jet, refit, n_folds, rng)
+    errors = crossfit.output_errors if validation is None else fit.output_errors
+    return replace(fit, crossfit=crossfit, output_errors=errors)
 
 
-def _bounds(jet: Jet, activation: Activation, options: SparseOptions) -> Bounds:
+def in_columns(network: ShallowNetwork) -> ShallowNetwork:
+    """Return the network with coefficients of shape (N + t, k)."""
+    rows, *outputs = network.coefficients.shape
+    return ShallowNetwork(network.features, network.coefficients.reshape(rows, math.prod(outputs)))
+
+
+def in_shape_of(network: ShallowNetwork, trained: ShallowNetwork) -> ShallowNetwork:
+    """Return the trained network with the outputs of ``network``: one without an axis, or several."""
+    rows, (_, *outputs) = len(trained.coefficients), network.coefficients.shape
+    return ShallowNetwork(trained.features, trained.coefficients.reshape(rows, *outputs))
+
+
+def inner_bounds(jet: Jet, activation: Activation, options: SparseOptions) -> Bounds:
+    """Return the inner weights among which neurons are searched: their hyperplanes meet the ball of the data."""
     max_offset = float(np.sqrt((jet.X**2).sum(axis=1).max()))
     width = float(np.mean(activation.scale))
     return Bounds(max_offset or 1.0, width / options.width_range, width * options.width_range)
@@ -237,45 +269,3 @@ def _no_better(steps: list[SparseStep], options: SparseOptions) -> bool:
     errors, patience = [step.error for step in steps], options.path_patience
     stale = len(errors) > patience and min(errors[-patience:]) >= (1 - options.path_gain) * min(errors[:-patience])
     return stale or errors[-1] > (1 + TOLERANCE) * min(errors)
-
-
-def polish(fit: Fit, jet: Jet, n_steps: int = 10, *, loss: Loss | None = None, widths: bool = False) -> Fit:
-    """Return the fit with its inner weights trained from where they are, by a few Gauss-Newton steps.
-
-    The objective is that of ridge regression, ``L + alpha N / 2 |c|^2`` (paper, eq. 1.6), now as a function of all
-    weights: the sampled hyperplanes are the initialisation of training. The objective falls with every step.
-
-    Parameters
-    ----------
-    fit : Fit
-        What ``fit_random`` or ``fit_adaptive`` returned.
-    jet : Jet
-        The data that it was fitted to, in the same units.
-    n_steps : int, default 10
-    loss : Loss, optional
-        How much derivatives count beside the values; by default as in the fit.
-    widths : bool, default False
-        Whether widths are trained too.
-
-    Returns
-    -------
-    Fit
-        With the same alpha. Its errors are the root mean squares over the values of ``jet``.
-    """
-    if fit.ridge_alpha <= 0:
-        raise ValueError(
-            "`polish` needs a fit by ridge regression, got one by sparse training, whose weights are trained"
-        )
-    network = fit.network
-    misfit, options = Misfit(jet, fit.loss if loss is None else loss), SparseOptions(tolerance=0.0, max_steps=n_steps)
-    misfit.require(network.activation)
-    bounds = _bounds(jet, network.activation, options)
-    max_offset = max(bounds.max_offset, float(np.abs(network.hyperplanes.offsets).max(initial=0.0)))
-    alpha = fit.ridge_alpha * network.features.n_neurons
-    objective = Objective(misfit, Squared(), alpha, replace(bounds, max_offset=max_offset), widths)
-    columns = ShallowNetwork(network.features, network.coefficients.reshape(len(network.coefficients), -1))
-    trained = train(objective.at(columns), options).network
-    trained = ShallowNetwork(trained.features, trained.coefficients.reshape(network.coefficients.shape))
-    valued = jet.with_values()
-    output_errors = np.sqrt(_squares(trained, valued) / valued.weights(0).sum())
-    return replace(fit, network=trained, output_errors=output_errors, loss=misfit.loss)

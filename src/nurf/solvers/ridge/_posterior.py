@@ -57,6 +57,8 @@ class Posterior:
         Whether alpha is so small that it takes ``PreciseRidge``.
     optimism : array of shape (k,)
         Factors of all errors: leaving samples out does not show that the neurons were chosen with them.
+    robust : bool
+        Whether the noise is estimated from a quantile, which a few gross errors do not change.
     """
 
     network: ShallowNetwork
@@ -67,6 +69,7 @@ class Posterior:
     unit: float
     precise: bool
     optimism: Array
+    robust: bool = False
 
     @classmethod
     def of(
@@ -78,6 +81,7 @@ class Posterior:
         *,
         precise: bool = False,
         optimism: Array | None = None,
+        robust: bool = False,
     ) -> Posterior:
         """Return the posterior of a network that was fitted to ``jet``."""
         optimism = np.ones(jet.y[:1].size) if optimism is None else optimism
@@ -92,7 +96,7 @@ class Posterior:
         samples = replace(
             samples, sample_weight=multiple * samples.weights(0), derivative_weight=multiple * samples.weights(1)
         )
-        return cls(network, samples, multiple, alpha, loss, unit, precise, optimism)
+        return cls(network, samples, multiple, alpha, loss, unit, precise, optimism, robust)
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -176,10 +180,14 @@ class Posterior:
         """The standard deviation ``s`` of the noise, of shape (k,).
 
         The error at a sample that is left out has variance ``s^2 / (1 - h_k)`` with the leverage ``h_k``, so that
-        ``s^2`` is the mean product of the residuals before and after, times the square of ``optimism``.
+        ``s^2`` is the mean product of the residuals before and after. If gross errors are expected, ``s`` is the 0.9
+        quantile of the roots of these products over that of a normal distribution. ``optimism`` is a factor of ``s``.
         """
         weights, before, after, *_ = self._left_out
-        return np.asarray(np.sqrt(weights @ np.maximum(before * after, 0.0) / weights.sum()) * self.optimism)
+        products = np.maximum(before * after, 0.0)
+        if self.robust:
+            return self.optimism * calibration(np.sqrt(products * (weights / weights.mean())[:, None]))
+        return np.asarray(self.optimism * np.sqrt(weights @ products / weights.sum()))
 
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""

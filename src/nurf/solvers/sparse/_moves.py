@@ -36,7 +36,7 @@ def insert(point: JointPoint, peaks: Peaks, options: SparseOptions, room: int | 
 
 def prune(point: JointPoint, max_steps: int = 50) -> JointPoint:
     """Return the point with the best outer weights for its hyperplanes, without the neurons that become zero."""
-    network = point.network
+    network = keep(point.network, row_sizes(point.network.coef) > 0)  # descent does not leave zero
     solved = descend(point.objective.outer(network), max_steps=max_steps, tolerance=1e-3)
     stays = np.zeros(network.features.n_neurons, dtype=bool)
     stays[solved.kept] = True

@@ -1,0 +1,80 @@
+"""Training that starts from sampled neurons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from nurf.jets import Jet
+from nurf.networks import ShallowNetwork
+from nurf.solvers import Loss
+from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers.sparse._misfit import Misfit
+from nurf.solvers.sparse._moves import train
+from nurf.solvers.sparse._objective import Objective
+from nurf.solvers.sparse._options import SparseOptions
+from nurf.solvers.sparse._penalties import Squared
+from nurf.training._crossfit import CrossFit
+from nurf.training._fit import Fit
+from nurf.training._outer import fit_outer
+from nurf.training._sparse import in_columns, in_shape_of, inner_bounds
+
+
+def polish(
+    fit: Fit, jet: Jet, n_steps: int = 10, *, loss: Loss | None = None, widths: bool = False, n_folds: int = 5
+) -> Fit:
+    """Return the fit with its inner weights trained from where they are, by a few Gauss-Newton steps.
+
+    The objective is that of ridge regression, ``L + alpha N / 2 |c|^2`` (paper, eq. 1.6), now as a function of all
+    weights: the sampled hyperplanes are the initialisation of training. The objective falls with every step.
+
+    Parameters
+    ----------
+    fit : Fit
+        What ``fit_random`` or ``fit_adaptive`` returned.
+    jet : Jet
+        The data that it was fitted to, in the same units.
+    n_steps : int, default 10
+    loss : Loss, optional
+        How much derivatives count beside the values; by default as in the fit.
+    widths : bool, default False
+        Whether widths are trained too.
+    n_folds : int, default 5
+        Number of folds without each of which the outer weights are found and the network is trained once more, from the
+        neurons of ``fit``. Training fits all weights to the samples, so that closed forms for samples that are left out
+        of a ridge regression do not hold. 0 for none: then the error is not known.
+
+    Returns
+    -------
+    Fit
+        With the same alpha. Its errors are those at the samples of the folds, NaN without folds or with fewer than
+        three samples.
+    """
+    if fit.ridge_alpha <= 0:
+        raise ValueError(
+            "`polish` needs a fit by ridge regression, got one by sparse training, whose weights are trained"
+        )
+    sampled, loss = fit.network, fit.loss if loss is None else loss
+    trained = _trained(fit, sampled, jet, n_steps, loss, widths)
+    fit = replace(fit, network=trained, loss=loss, crossfit=None, output_errors=np.full_like(fit.output_errors, np.nan))
+    if n_folds == 0 or np.count_nonzero(jet.has_value) < MIN_ERRORS:
+        return fit
+
+    def refit(part: Jet) -> ShallowNetwork:
+        start = fit_outer(sampled.features, part, alphas=np.array([fit.alpha]), loss=loss).network
+        return _trained(fit, start, part, n_steps, loss, widths)
+
+    crossfit = CrossFit.by_refits(trained, jet, refit, n_folds, np.random.default_rng(0))
+    return replace(fit, crossfit=crossfit, output_errors=crossfit.output_errors)
+
+
+def _trained(fit: Fit, network: ShallowNetwork, jet: Jet, n_steps: int, loss: Loss, widths: bool) -> ShallowNetwork:
+    """Return the network after some steps on the objective of the fit."""
+    misfit, options = Misfit(jet, loss), SparseOptions(tolerance=0.0, max_steps=n_steps)
+    misfit.require(network.activation)
+    bounds = inner_bounds(jet, network.activation, options)
+    max_offset = max(bounds.max_offset, float(np.abs(network.hyperplanes.offsets).max(initial=0.0)))
+    alpha = fit.ridge_alpha * network.features.n_neurons
+    objective = Objective(misfit, Squared(), alpha, replace(bounds, max_offset=max_offset), widths)
+    return in_shape_of(network, train(objective.at(in_columns(network)), options).network)
