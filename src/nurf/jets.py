@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Array, Mask
-from nurf._validation import as_derivative, as_finite, as_finite_or_nan, as_weights
+from nurf._validation import as_derivative, as_finite, as_finite_or_nan, as_weights, in_shape
 from nurf.differentiation import Backend, derivatives
 
 __all__ = ["Jet", "from_callable"]
@@ -29,7 +29,7 @@ class Jet:
         The values of one output or of ``k`` outputs. NaN in all outputs of a row if only derivatives are known there.
     gradients : array of shape (n, d) or (n, k, d), optional
         The gradients. Unknown partial derivatives are NaN. If there are ``frames``, the projections of the gradients
-        onto their span.
+        onto their span. As for Hessians, axes of length one may be left out or added: one output needs none.
     hessians : array of shape (n, d, d) or (n, k, d, d), optional
         The Hessians. Unknown entries are NaN.
     sample_weight : array of shape (n,), optional
@@ -108,21 +108,8 @@ class Jet:
         >>> jet.gradients
         array([[1.2, 1.6]])
         """
-        X, y, V = as_finite("X", X), np.asarray(y, float), as_finite("directions", directions)
-        slopes = as_finite_or_nan("slopes", slopes)
-        if V.ndim == 2:
-            V, slopes = V[:, None, :], slopes[..., None]
-        if V.ndim != 3 or V.shape[::2] != X.shape:
-            raise ValueError(
-                f"`directions` must have shape (n, d) or (n, m, d) with (n, d) = {X.shape}, got {np.shape(directions)}"
-            )
-        expected = (*y.shape, V.shape[1])
-        if slopes.shape != expected:
-            raise ValueError(
-                f"`slopes` must be a number for each value and direction, of shape {expected}, got {slopes.shape}"
-            )
-        known = ~np.isnan(slopes).reshape(len(X), -1, V.shape[1]).any(axis=1)
-        frames, gradients = spans(np.where(known[..., None], V, 0.0), np.where(np.isnan(slopes), 0.0, slopes))
+        X, y = as_finite("X", X), as_finite_or_nan("y", y)
+        frames, gradients = projections("slopes", slopes, directions, X, y)
         return cls(X, y, gradients, sample_weight=sample_weight, frames=frames)
 
     @property
@@ -323,6 +310,25 @@ def from_callable(f: Callable[[Any], Any], X: Any, *, order: int = 1, backend: B
            [4., 4.]])
     """
     return Jet(np.asarray(X, float), *derivatives(f, X, order=order, backend=backend))
+
+
+def projections(name: str, slopes: Any, directions: Any, X: Array, y: Array) -> tuple[Array, Array]:
+    """Return the frames (n, r, d) and projected gradients of derivatives along directions, as for ``Jet.along``.
+
+    ``name`` is that of the slopes in error messages.
+    """
+    V, slopes = as_finite("directions", directions), as_finite_or_nan(name, slopes)
+    if V.ndim not in (2, 3) or (*V.shape[:1], *V.shape[-1:]) != X.shape:
+        raise ValueError(f"`directions` must have shape (n, d) or (n, m, d) with (n, d) = {X.shape}, got {V.shape}")
+    expected = (*y.shape, *V.shape[1:-1])
+    V = V.reshape(len(V), -1, V.shape[-1])
+    along = in_shape(slopes, (*y.shape, V.shape[1]))
+    if along.shape != (*y.shape, V.shape[1]):
+        raise ValueError(
+            f"`{name}` must be a number for each value and direction, of shape {expected}, got {slopes.shape}"
+        )
+    known = np.all(~np.isnan(along.reshape(len(X), -1, V.shape[1])), axis=1)
+    return spans(np.where(known[..., None], V, 0.0), np.where(np.isnan(along), 0.0, along))
 
 
 def spans(directions: Array, slopes: Array) -> tuple[Array, Array]:

@@ -7,21 +7,21 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
 
 from nurf._types import Array, Index
-from nurf._validation import as_finite
-from nurf.jets import Jet
+from nurf._validation import as_finite, as_finite_or_nan, as_weights, in_shape, is_number
+from nurf.jets import Jet, projections
 
 
 def assemble(
     X: Array,
     y: Array,
+    *,
     gradients: Any,
     gradients_at: Any,
     directions: Any,
     hessians: Any,
-    weights: Array | None,
+    sample_weight: Any,
     derivative_weight: Any,
 ) -> Jet:
     """Return all that is known as one jet; points where only derivatives are known have no value."""
@@ -30,21 +30,19 @@ def assemble(
             raise ValueError(f"`{name}` needs `gradients`, got none")
     if derivative_weight is not None and gradients is None and hessians is None:
         raise ValueError("`derivative_weight` needs `gradients` or `hessians`, got none")
-    if gradients_at is None and directions is None:
-        return Jet(X, y, gradients, hessians, weights, derivative_weight)
-    values = Jet(X, y, None, hessians, weights)
     points = X if gradients_at is None else as_finite("gradients_at", gradients_at)
     if points.ndim != 2 or points.shape[1] != X.shape[1]:
         raise ValueError(f"`gradients_at` must have shape (m, d) with d = {X.shape[1]}, got {points.shape}")
+    weights = with_mean_one("sample_weight", sample_weight, len(X))
+    slope_weights = with_mean_one("derivative_weight", derivative_weight, len(points))
     unknown = np.full((len(points), *y.shape[1:]), np.nan)
+    frames = None
     if directions is not None:
-        slopes = Jet.along(points, unknown, directions, gradients)
-    else:
-        slopes = Jet(points, unknown, gradients)
+        frames, gradients = projections("gradients", gradients, directions, points, unknown)
     if gradients_at is None:
-        return replace(values, gradients=slopes.gradients, frames=slopes.frames, derivative_weight=derivative_weight)
-    slopes = replace(slopes, sample_weight=np.ones(len(points)), derivative_weight=derivative_weight)
-    return values + slopes
+        return Jet(X, y, gradients, hessians, weights, slope_weights, frames)
+    ones = np.ones(len(points))
+    return Jet(X, y, None, hessians, weights) + Jet(points, unknown, gradients, None, ones, slope_weights, frames)
 
 
 def canonical(jet: Jet) -> Jet:
@@ -53,11 +51,13 @@ def canonical(jet: Jet) -> Jet:
     return _merged(jet[_canonical_order(jet)])
 
 
-def with_mean_one(sample_weight: Any, X: Array) -> Array:
-    """Return the weights in units of their mean: their unit means nothing."""
-    weights = np.asarray(_check_sample_weight(sample_weight, X, ensure_non_negative=True), float)
-    if not np.any(weights > 0):
+def with_mean_one(name: str, value: Any, n: int) -> Array | None:
+    """Return the weights of ``n`` rows in units of their mean, or None if there are none: their unit means nothing."""
+    weights = as_weights(name, np.full(n, value) if is_number(value) else value, n)
+    if weights is None or not n:
         return weights
+    if not np.any(weights > 0):
+        raise ValueError(f"`{name}` must be positive in at least one row, got only zeros")
     weights = weights / weights.max()
     return np.asarray(weights / np.sort(weights[weights > 0]).mean())  # the same for every order of the rows
 
@@ -101,8 +101,10 @@ def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet
         return jet[np.sort(order[n:])], jet[np.sort(order[:n])]
     if not isinstance(validation, Jet):
         if not (isinstance(validation, tuple) and len(validation) == 2):
-            raise ValueError(f"`validation` must be (X, y), a Jet or a share between 0 and 1, got {validation!r}")
-        validation = Jet(np.asarray(validation[0]), np.asarray(validation[1]))
+            got = repr(validation) if isinstance(validation, str | Real) else f"a {type(validation).__name__}"
+            raise ValueError(f"`validation` must be (X, y), a Jet or a share between 0 and 1, got {got}")
+        X, y = as_finite("X` of `validation", validation[0]), as_finite_or_nan("y` of `validation", validation[1])
+        validation = Jet(X, in_shape(y, (*y.shape[:1], *jet.y.shape[1:])))
     if not np.any(validation.has_value):
         raise ValueError(f"`validation` must have values that are known, got none in {len(validation)} rows")
     if validation.n_features != jet.n_features or validation.y.shape[1:] != jet.y.shape[1:]:
@@ -110,4 +112,4 @@ def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet
             f"`validation` must have {jet.n_features} inputs and outputs of shape {jet.y.shape[1:]}, as the "
             f"training rows have, got {validation.n_features} and {validation.y.shape[1:]}"
         )
-    return jet, validation
+    return jet, validation.with_values()

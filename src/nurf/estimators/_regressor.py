@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._derivative_checks import check_derivatives
 from nurf._scaling import Scaling
 from nurf._types import Array
+from nurf._validation import is_number
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import Density, Local, Nonlocal, Uniform
 from nurf.estimators._base import (
@@ -187,7 +187,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.random_state = random_state
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        found = self._check_gradients(jet) if self.check_gradients else []
+        found = self._check_gradients(jet)
         rng = self._generator()
         jet, held_out = split(jet, validation, rng)
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
@@ -319,16 +319,17 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
     def _losses(self, jet: Jet, activation: Activation) -> tuple[Loss, ...]:
         """Return the weights of derivatives that may be chosen, the smallest first."""
-        hessians = self.hessian_weight
-        if isinstance(hessians, str) or not isinstance(hessians, Real):
+        hessians: Any = self.hessian_weight
+        if not (is_number(hessians) and hessians >= 0):
             raise ValueError(f"`hessian_weight` must be a number >= 0, got {hessians!r}")
-        if self.gradient_weight == "auto":
+        gradients: Any = self.gradient_weight
+        if isinstance(gradients, str) and gradients == "auto":
             known = "gradients" in jet.known and activation.n_derivatives >= 1
             losses = tuple(Loss(weight, float(hessians)) for weight in GRADIENT_WEIGHTS[: None if known else 1])
-        elif isinstance(self.gradient_weight, Real):
-            losses = (Loss(float(self.gradient_weight), float(hessians)),)
+        elif is_number(gradients) and gradients >= 0:
+            losses = (Loss(float(gradients), float(hessians)),)
         else:
-            raise ValueError(f"`gradient_weight` must be 'auto' or a number >= 0, got {self.gradient_weight!r}")
+            raise ValueError(f"`gradient_weight` must be 'auto' or a number >= 0, got {gradients!r}")
         losses[-1].require(jet)
         for order, _ in losses[-1].orders:
             activation.require(order)
@@ -337,13 +338,11 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     def _growth(self, activation: Activation) -> float | None:
         """Return by which factor stages grow, or None if all neurons are sampled at once."""
         growth: Any = self.growth
-        if not (growth is None or isinstance(growth, str | Real)):
-            raise ValueError(f"`growth` must be 'auto', None or a number > 1, got {growth!r}")
-        if isinstance(growth, str):
-            if growth != "auto":
-                raise ValueError(f"`growth` must be 'auto', None or a number > 1, got {growth!r}")
+        if isinstance(growth, str) and growth == "auto":
             growable = activation.n_derivatives >= min(activation.order, 2) and not np.ndim(activation.width)
             return Search.growth if growable else None
+        if not (growth is None or (is_number(growth) and growth > 1)):
+            raise ValueError(f"`growth` must be 'auto', None or a number > 1, got {growth!r}")
         return None if growth is None else float(growth)
 
     def _sizes(self, activation: Activation, space: Space) -> tuple[Search, list[int]]:
@@ -386,11 +385,15 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     def _alphas(self) -> Array | None:
         if isinstance(self.alpha, str) and self.alpha == "auto":
             return None
-        if isinstance(self.alpha, Real) and np.isfinite(self.alpha) and self.alpha > 0:
+        if is_number(self.alpha) and self.alpha > 0:  # type: ignore[operator]
             return np.array([self.alpha], float)
         raise ValueError(f"`alpha` must be 'auto' or a number > 0, got {self.alpha!r}")
 
     def _check_gradients(self, jet: Jet) -> list[Warning]:
+        if not isinstance(self.check_gradients, bool | np.bool_):
+            raise ValueError(f"`check_gradients` must be True or False, got {self.check_gradients!r}")
+        if not self.check_gradients:
+            return []
         if jet.gradients is None:
             raise ValueError("`check_gradients=True` needs gradients, got none")
         gradients = jet.gradients
