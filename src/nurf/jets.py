@@ -125,15 +125,20 @@ class Jet:
     @property
     def known(self) -> frozenset[str]:
         """The kinds of derivatives that are known at one or more points: "gradients", "hessians"."""
-        fields = {kind: self.derivatives(order) for order, kind in DERIVATIVE_KINDS.items()}
-        if self.frames is not None and not self.frames.any():
-            del fields["gradients"]
-        return frozenset(kind for kind, array in fields.items() if array is not None and not np.all(np.isnan(array)))
+        return frozenset(kind for order, kind in DERIVATIVE_KINDS.items() if self.has_derivative(order).any())
 
     @property
     def has_value(self) -> Mask:
         """Mask of the rows whose values are known, of shape (n,)."""
         return np.asarray(~np.isnan(self.y if self.y.ndim == 1 else self.y[:, 0]))
+
+    def has_derivative(self, order: int) -> Mask:
+        """Return the mask of the rows where derivatives of the ``order`` are known, at least in part, of shape (n,)."""
+        derivatives = self.derivatives(order)
+        if derivatives is None:
+            return np.zeros(len(self), bool)
+        known = ~np.isnan(derivatives) if order == 2 or self.frames is None else self.frames != 0
+        return np.asarray(known.reshape(len(self), -1).any(axis=1))
 
     def weights(self, order: int) -> Array:
         """Return the weights of the values (``order=0``) or of the derivatives (``order=1`` or 2), of shape (n,)."""

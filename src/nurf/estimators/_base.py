@@ -20,7 +20,7 @@ from nurf._validation import is_number, is_whole
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
 from nurf.estimators._data import assemble, canonical
-from nurf.estimators._frames import matched, require_unmasked
+from nurf.estimators._frames import matched, require_numbers
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
 from nurf.solvers.ridge import Posterior
@@ -177,7 +177,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self
         """
         with unchanged_on_error(self):
-            require_unmasked(X=X, y=y)
+            require_numbers(X=X, y=y)
             data = matched(
                 X,
                 y=y,
@@ -278,7 +278,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     def _inputs(self, X: Any) -> Array:
         """Return points in scaled units."""
         check_is_fitted(self, "fit_")
-        require_unmasked(X=X)
+        require_numbers(X=X)
         return self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
 
 

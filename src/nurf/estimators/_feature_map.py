@@ -15,7 +15,7 @@ from nurf._validation import as_finite_or_nan
 from nurf.activations import Activation
 from nurf.densities import Density
 from nurf.estimators._base import SamplesHyperplanes, unchanged_on_error
-from nurf.estimators._frames import matched, require_unmasked
+from nurf.estimators._frames import matched, require_numbers
 from nurf.jets import Jet
 from nurf.training import Setting
 from nurf.training._stages import sample_features
@@ -79,7 +79,7 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
         hessians : array of shape (n, d, d) or (n, k, d, d), optional
         """
         with unchanged_on_error(self):
-            require_unmasked(X=X)
+            require_numbers(X=X)
             data = matched(X, gradients=gradients, hessians=hessians)
             X = validate_data(self, X, dtype=np.float64)
             ranks = {"gradients": 2, "hessians": 3}  # of the derivatives of one output
@@ -105,7 +105,7 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
     def transform(self, X: Any) -> Array:
         """Return the features at the points, of shape (n, n_neurons)."""
         check_is_fitted(self, "features_")
-        require_unmasked(X=X)
+        require_numbers(X=X)
         points = self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
         return self.features_.neurons(points)
 

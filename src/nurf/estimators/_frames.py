@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from nurf._validation import as_floats
+
 # What may stand before the name of an input in that of a partial derivative: d_, dy_, dy/d, dy_d, d_y_, grad_, ...
 PREFIX = re.compile(r"([d∂]|[d∂][_/]|[d∂]_?\w*?[_/ ][d∂]?_?|grad_|gradient_)?", re.IGNORECASE)
 
@@ -102,9 +104,15 @@ def rows_by_index(name: str, frame: Any, points: Any) -> Any:
     return frame.loc[expected]
 
 
-def require_unmasked(**arrays: Any) -> None:
-    """Raise an error if elements of arrays that must be complete are masked."""
+def require_numbers(**arrays: Any) -> None:
+    """Raise an error for arrays that are no numbers, by name, or have masked elements. The rest is scikit-learn's."""
     for name, array in arrays.items():
         n = int(np.sum(array.mask)) if isinstance(array, np.ma.MaskedArray) else 0
         if n:
             raise ValueError(f"`{name}` must be complete, got an array with {n} masked elements")
+        known = array is None or hasattr(array, "columns") or hasattr(array, "toarray")
+        if not known and getattr(getattr(array, "dtype", None), "kind", "O") in "OSU":
+            try:
+                as_floats(name, array)
+            except ValueError as error:  # scikit-learn's contract: a TypeError for what is no number at all
+                raise (TypeError if isinstance(error.__cause__, TypeError) else ValueError)(str(error)) from error
