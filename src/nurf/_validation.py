@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,8 +13,12 @@ from nurf._types import Array
 
 def is_number(value: Any) -> bool:
     """Return whether ``value`` is a finite real number, which truth values and arrays are not."""
-    largest: Any = sys.float_info.max  # whole numbers may be larger than any float
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(-largest <= value <= largest)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # a whole number that is larger than any float
+        return False
 
 
 def is_whole(value: Any, lowest: int = 1) -> bool:

@@ -342,10 +342,14 @@ def spans(directions: Array, slopes: Array) -> tuple[Array, Array]:
     ``slopes`` (n, [k,] m) are the derivatives along the directions. The projected gradient is the minimum-norm
     least-squares solution ``V^+ slopes``, where the rows of ``V`` are the directions.
     """
-    sizes = np.linalg.norm(directions, axis=2, keepdims=True)
-    units = np.divide(directions, sizes, where=sizes > 0, out=np.zeros_like(directions))
-    lengths = sizes[..., 0].reshape(len(slopes), *[1] * (slopes.ndim - 2), -1)
+    largest = np.abs(directions).max(axis=2, keepdims=True, initial=0.0)
+    units = np.divide(directions, largest, where=largest > 0, out=np.zeros_like(directions))
+    sizes = np.linalg.norm(units, axis=2, keepdims=True)
+    units = np.divide(units, sizes, where=sizes > 0, out=units)
+    lengths = (largest * sizes)[..., 0].reshape(len(slopes), *[1] * (slopes.ndim - 2), -1)
     scaled = slopes / np.where(lengths > 0, lengths, 1.0)
+    if directions.shape[1] == 1:  # keeps components that are small because of their unit, which rotations would not
+        return units, scaled * np.reshape(units, (len(units), *[1] * (slopes.ndim - 2), -1))
     left, values, frames = np.linalg.svd(units, full_matrices=False)
     kept = values > 1e-8 * np.maximum(values[:, :1], np.finfo(float).tiny)
     frames = np.where(kept[..., None], frames, 0.0)

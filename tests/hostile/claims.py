@@ -33,9 +33,10 @@ def is_sound(data, make, rng):
     assert np.all(np.isfinite(values))
     assert np.all(np.isfinite(gradients))
     assert np.all(np.isfinite(model.network_.coefficients))
-    spread = np.abs(values).max() + np.ptp(values)
     alone = np.concatenate([model.predict(np.asarray(data.X)[[i]]) for i in range(min(n, 5))])
-    assert_allclose(alone, values[:5], atol=1e-9 * spread)
+    # Products are added up in another order: eps times the sum of all terms, with arguments that are divided by widths.
+    terms = np.abs(model.fit_.network.coefficients).sum() * np.max(model.scaling_.y_scale)
+    assert_allclose(alone, values[:5], rtol=1e-9, atol=1e-12 * terms)
 
 
 def can_be_copied(data, make, rng):
@@ -119,8 +120,11 @@ def takes_some_repeated_rows_as_weights(data, make, rng):
 
 
 def ignores_the_unit_of_weights(data, make, rng):
-    weights, unit = rng.uniform(0.5, 2, len(data.y)), 10.0 ** rng.choice([-300, -10, 10, 300])
-    one, other = (data.using(sample_weight=factor * weights) for factor in (1.0, unit))
+    """The unit of the weights of values and derivatives, which they share."""
+    names = {"sample_weight": "y", "derivative_weight": "gradients"}
+    weights = {k: rng.uniform(0.5, 2, len(data.arguments[v])) for k, v in names.items() if v in data.arguments}
+    unit = 10.0 ** rng.choice([-300, -10, 10, 300])
+    one, other = (data.using(**{k: factor * w for k, w in weights.items()}) for factor in (1.0, unit))
     same(fit(make(data), other).predict(data.X), fit(make(data), one).predict(data.X), data)
 
 

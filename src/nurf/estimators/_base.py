@@ -166,7 +166,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             Sample weights, for instance inverse variances of the noise. Their unit means nothing.
         derivative_weight : array of shape (n,) or (m,), optional
             Weights of the derivatives of each sample, for instance if their noise varies. Default is ``sample_weight``.
-            Their unit means nothing, either: ``gradient_weight`` says how much derivatives count beside values.
+            They are in the unit of ``sample_weight``, and factors of ``gradient_weight`` and ``hessian_weight``.
         validation : (X, y), Jet or float, optional
             Samples on which, together with the training samples, the error is estimated (the paper's rule). A number
             between 0 and 1 splits off this share of the samples. By default the error is estimated on the training

@@ -12,6 +12,8 @@ from nurf._types import Array, Index
 from nurf._validation import as_finite, as_finite_or_nan, as_weights, in_shape, is_number
 from nurf.jets import Jet, projections
 
+LARGEST_WEIGHT = 1e100  # of derivatives beside values; densities square it
+
 
 def assemble(
     X: Array,
@@ -33,8 +35,7 @@ def assemble(
     points = X if gradients_at is None else as_finite("gradients_at", gradients_at)
     if points.ndim != 2 or points.shape[1] != X.shape[1]:
         raise ValueError(f"`gradients_at` must have shape (m, d) with d = {X.shape[1]}, got {points.shape}")
-    weights = with_mean_one("sample_weight", sample_weight, len(X))
-    slope_weights = with_mean_one("derivative_weight", derivative_weight, len(points))
+    weights, slope_weights = _relative(sample_weight, len(X), derivative_weight, len(points))
     unknown = np.full((len(points), *y.shape[1:]), np.nan)
     frames = None
     if directions is not None:
@@ -51,15 +52,33 @@ def canonical(jet: Jet) -> Jet:
     return _merged(jet[_canonical_order(jet)])
 
 
-def with_mean_one(name: str, value: Any, n: int) -> Array | None:
-    """Return the weights of ``n`` rows in units of their mean, or None if there are none: their unit means nothing."""
+def _relative(values: Any, n: int, slopes: Any, m: int) -> tuple[Array | None, Array | None]:
+    """Return the weights of ``n`` values and of the derivatives at ``m`` points, in units of the mean of the former."""
+    weights = _row_weights("sample_weight", values, n)
+    slope_weights = _row_weights("derivative_weight", slopes, m)
+    largest = mean = 1.0
+    if weights is not None:
+        largest = weights.max()
+        mean = np.sort(weights[weights > 0] / largest).mean()  # the same for every order of the rows
+        weights = weights / largest / mean
+    if slope_weights is not None:
+        with np.errstate(over="ignore"):
+            slope_weights = slope_weights / largest / mean
+        positive = slope_weights[slope_weights > 0]
+        if np.any((positive < 1 / LARGEST_WEIGHT) | (positive > LARGEST_WEIGHT)):
+            raise ValueError(
+                f"`derivative_weight` must be 0 or from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g} times the mean weight "
+                f"of the values, got {positive.min():g} to {positive.max():g} times that"
+            )
+    return weights, slope_weights
+
+
+def _row_weights(name: str, value: Any, n: int) -> Array | None:
+    """Return the weights of ``n`` rows, or None if there are none; a number is the weight of all rows."""
     weights = as_weights(name, np.full(n, value) if is_number(value) else value, n)
-    if weights is None or not n:
-        return weights
-    if not np.any(weights > 0):
+    if weights is not None and n and not np.any(weights > 0):
         raise ValueError(f"`{name}` must be positive in at least one row, got only zeros")
-    weights = weights / weights.max()
-    return np.asarray(weights / np.sort(weights[weights > 0]).mean())  # the same for every order of the rows
+    return weights
 
 
 def _canonical_order(jet: Jet) -> Index:
