@@ -11,7 +11,7 @@ CHECK_PYTHON := import sys; sys.version_info < (3, 11) and sys.exit("nurf needs 
 .NOTPARALLEL: # all targets share .venv
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 17
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 19
 
 demo: .venv/.installed-plot ## fit the borehole function in several ways, print a table, draw pictures into demo/
 	$(BIN)/python examples/demo.py

@@ -67,8 +67,8 @@ def _relative(values: Any, n: int, slopes: Any, m: int) -> tuple[Array | None, A
         positive = slope_weights[slope_weights > 0]
         if np.any((positive < 1 / LARGEST_WEIGHT) | (positive > LARGEST_WEIGHT)):
             raise ValueError(
-                f"`derivative_weight` must be 0 or from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g} times the mean weight "
-                f"of the values, got {positive.min():g} to {positive.max():g} times that"
+                f"`derivative_weight` must be 0 or from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, in units of the "
+                f"mean weight of the values, got {positive.min():g} to {positive.max():g}"
             )
     return weights, slope_weights
 

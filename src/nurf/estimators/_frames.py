@@ -28,6 +28,8 @@ def matched(
 ) -> dict[str, Any]:
     """Return the arguments of ``fit`` with rows and columns in the order of those of ``X``; arrays stay as they are."""
     inputs = column_names(X)
+    if inputs is not None and len(set(inputs)) < len(inputs):
+        raise ValueError(f"`X` must have columns with different names, got {inputs}")
     at_values = {"y": y, "hessians": hessians, "sample_weight": sample_weight}
     at_slopes = {"gradients": gradients, "directions": directions, "derivative_weight": derivative_weight}
     data = {name: rows_by_index(name, value, X) for name, value in at_values.items()}

@@ -25,6 +25,7 @@ from nurf.training import Setting
 from nurf.training import _sparse as training
 from nurf.training._stages import sample_features
 
+MAX_WEIGHT = 1e9  # of derivatives beside values: with more, steps do not resolve the values
 Model = TypeVar("Model", bound=NetworkRegressor)
 
 
@@ -242,6 +243,8 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             name = f"`{kind[:-1]}_weight`"
             if not (is_number(weight) and weight >= 0):
                 raise ValueError(f"{name} must be a number >= 0, got {weight!r}")
+            if weight > MAX_WEIGHT:
+                raise ValueError(f"{name} must be at most {MAX_WEIGHT:g}, got {weight!r}: the values would not count")
             if weight > 0 and kind not in jet.known:
                 raise ValueError(f"{name} = {weight!r} needs {kind}, got none")
         return Loss(**{kind: float(weight) for kind, weight in weights.items()})

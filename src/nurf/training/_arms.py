@@ -118,13 +118,22 @@ class Lane:
 
 
 def _part(jet: Jet, rows: Mask) -> Jet:
-    """Return the jet at some rows. Derivatives of a kind that is known at none of them stay, without values."""
+    """Return the jet at some rows. If none of these has derivatives to sample from, those of other rows stay."""
     part, lost = jet[rows], np.zeros(len(jet), bool)
     for order in DERIVATIVE_KINDS:
-        known = jet.has_derivative(order)
+        known = _telling(jet, order)
         if not np.any(known & rows):
             lost |= known
     return part + replace(jet[lost], y=np.full_like(jet.y[lost], np.nan)) if lost.any() else part
+
+
+def _telling(jet: Jet, order: int) -> Mask:
+    """Return the mask of the rows whose derivatives are known and not zero, or known if all are zero."""
+    known = jet.has_derivative(order)
+    if not known.any():
+        return known
+    varying = known & jet.derivative_rows(order).any(axis=(1, 2)) & (jet.weights(1) > 0)
+    return varying if varying.any() else known
 
 
 @dataclass(frozen=True, eq=False)
