@@ -86,7 +86,7 @@ class Rounding:
                 noise = (noise + noise.T) / 2
             kwargs.pop("out", None)
             with np.errstate(all="ignore"):
-                sizes = np.asarray(function(*(arg if isinstance(arg, str) else abs(arg) for arg in args), **kwargs))
+                sizes = np.asarray(function(*(arg if isinstance(arg, str) else np.abs(arg) for arg in args), **kwargs))
                 errors = np.where(np.isfinite(sizes), noise * sizes, 0.0)
             if isinstance(result, float):
                 return type(result)(result + errors)
