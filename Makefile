@@ -1,22 +1,26 @@
 # Targets set up what they need in .venv the first time they are called. They need make, Python >= 3.11 and a package
 # index; another Python than python3 is named by `make demo PYTHON=python3.12`.
 PYTHON ?= python3
+SEED ?= 0
 BIN := .venv/bin
 INSTALLED := .venv/.installed-test,lint
 CHECK_PYTHON := import sys; sys.version_info < (3, 11) and sys.exit("nurf needs Python >= 3.11, but $(PYTHON) is \
 	%s.%s: name another one by PYTHON=..." % sys.version_info[:2])
 
-.PHONY: help demo test lint bench reproduce clean
+.PHONY: help demo test test-hostile lint bench reproduce clean
 .NOTPARALLEL: # all targets share .venv
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 17
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 19
 
 demo: .venv/.installed-plot ## fit the borehole function in several ways, print a table, draw pictures into demo/
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED) ## run the tests
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+
+test-hostile: $(INSTALLED) ## run all hostile cases; SEED=1 generates others
+	$(BIN)/python -m pytest tests/test_hostile.py --hostile --hostile-seed $(SEED) --numprocesses 2
 
 lint: $(INSTALLED) ## check style and types
 	$(BIN)/ruff check .

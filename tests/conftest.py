@@ -16,6 +16,9 @@ def pytest_addoption(parser):
     group = parser.getgroup("perturbations", "what differs between machines (tests/perturbation.py)")
     group.addoption("--rounding", type=int, default=0, metavar="SEED", help="round in another way; 0: as the machine")
     group.addoption("--shift-seeds", type=int, default=0, metavar="N", help="use other random seeds; 0: as written")
+    group = parser.getgroup("hostile cases", "generated data and what must hold (tests/hostile)")
+    group.addoption("--hostile", action="store_true", help="run all cases, not some of them")
+    group.addoption("--hostile-seed", type=int, default=0, metavar="SEED", help="generate other cases")
 
 
 def pytest_configure(config):

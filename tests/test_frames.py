@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
 
-from nurf import Jet, RandomFeatureRegressor
+from nurf import Jet, RandomFeatureMap, RandomFeatureRegressor
 from nurf.estimators._frames import partials_by_name
 
 RNG = np.random.default_rng(0)
@@ -36,6 +36,7 @@ def frame(names=NAMES, order=(0, 1, 2), **parameters):
         ["dy/dspeed", "dy/dx1", "dy/dx11"],
         ["dspeed", "dx1", "dx11"],
         ["grad_speed", "grad_x1", "grad_x11"],
+        ["∂y/∂speed", "∂y/∂x1", "∂y/∂x11"],
     ],
     ids=lambda names: names[1],
 )
@@ -48,6 +49,55 @@ def test_partial_derivatives_are_matched_by_name(names):
 def test_columns_that_belong_to_no_input_are_refused(names):
     with pytest.raises(ValueError, match=r"one column for each input: \['speed', 'x1', 'x11'\].*got \["):
         predictions(gradients=pd.DataFrame(GRADIENTS, columns=names))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "columns", "order"),
+    [
+        (["d", "x"], ["dx", "d"], ["d", "dx"]),
+        (["d", "x"], ["d_x", "d_d"], ["d_d", "d_x"]),
+        (["x", "dx"], ["dx", "x"], ["x", "dx"]),
+        (["x", "y"], ["dy/dy", "dy/dx"], ["dy/dx", "dy/dy"]),
+        (["a", "ba"], ["dba", "da"], ["da", "dba"]),
+        ([10, 20], [20, 10], [10, 20]),
+        ([0, 1], [1, 0], [0, 1]),
+        ([0, 1], ["b", "a"], ["b", "a"]),
+    ],
+    ids=str,
+)
+def test_the_longest_name_decides(inputs, columns, order):
+    """Exact names come first. Numbers that pandas gives are no names, unless both have them."""
+    assert list(partials_by_name(pd.DataFrame([[1.0, 2.0]], columns=columns), inputs).columns) == order
+
+
+@pytest.mark.parametrize(
+    ("inputs", "columns"),
+    [
+        (["x", "dx"], ["dx", "ddx"]),
+        (["x", "d_x"], ["d_x", "d_d_x"]),
+        (["x1", "x2"], ["dy_x1", "dz_x1"]),
+        (["x1", "x2"], [("y", "x1"), ("y", "x2")]),
+        (["x1", "x2"], [1, 2]),
+        ([10, 20], [1, 2]),
+    ],
+    ids=str,
+)
+def test_names_that_may_mean_two_inputs_or_none_are_refused(inputs, columns):
+    with pytest.raises(ValueError, match="`gradients` must have one column for each input"):
+        partials_by_name(pd.DataFrame([[1.0, 2.0]], columns=columns), inputs)
+
+
+def test_names_of_inputs_must_differ():
+    with pytest.raises(ValueError, match=r"`X` must have columns with different names, got \['a', 'b', 'a'\]"):
+        predictions(X=X.set_axis(["a", "b", "a"], axis=1))
+
+
+def test_directions_are_matched_by_name():
+    V = RNG.normal(size=(160, 3))
+    data = {"gradients": np.sum(V * GRADIENTS, axis=1), "directions": pd.DataFrame(V, columns=NAMES)[NAMES[::-1]]}
+    assert_array_equal(predictions(**data), predictions(**data | {"directions": V}))
+    with pytest.raises(ValueError, match=r"`directions` must have the columns \['speed', 'x1', 'x11'\]"):
+        predictions(**data | {"directions": pd.DataFrame(V, columns=["a", "b", "c"])})
 
 
 def test_a_column_too_few_is_refused():
@@ -68,6 +118,36 @@ def test_rows_are_matched_by_index():
     assert_array_equal(predictions(X=labelled, gradients=shuffled), predictions(gradients=GRADIENTS))
     with pytest.raises(ValueError, match="`gradients` must have the index of the points"):
         predictions(X=labelled, gradients=frame())
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight", "derivative_weight", "directions", "gradients", "validation"])
+def test_rows_of_all_that_has_an_index_are_matched(name):
+    """What is shuffled gives the fit of what is not; another index is refused."""
+    labels, order = [f"run {i}" for i in range(160)], RNG.permutation(160)
+    V = RNG.normal(size=(160, 3))
+    data = {"y": VALUES, "sample_weight": RNG.uniform(1, 2, 160), "derivative_weight": RNG.uniform(1, 2, 160)}
+    data |= {"gradients": np.sum(V * GRADIENTS, axis=1), "directions": V}
+    labelled = X.set_axis(labels)
+    frames = {key: (pd.DataFrame if value.ndim == 2 else pd.Series)(value, index=labels) for key, value in data.items()}
+    if name == "validation":
+        data["validation"] = (POINTS, VALUES)
+        shuffled, other = (labelled, frames["y"].iloc[order]), (labelled, pd.Series(VALUES))
+    else:
+        shuffled, other = frames[name].iloc[order], frames[name].reset_index(drop=True)
+    expected = predictions(X=labelled, **data)
+    assert_array_equal(predictions(X=labelled, **data | {name: shuffled}), expected)
+    with pytest.raises(ValueError, match=f"`{name}` must have the index of the points"):
+        predictions(X=labelled, **data | {name: other})
+    if name == "y":
+        assert_array_equal(predictions(X=POINTS, **data | {name: other}), expected)
+
+
+def test_a_transformer_matches_names_and_index():
+    labels, order = [f"run {i}" for i in range(160)], RNG.permutation(160)
+    shuffled = frame(order=(2, 0, 1)).set_axis(labels).iloc[order]
+    one = RandomFeatureMap(20, density="local", random_state=0).fit(X.set_axis(labels), gradients=shuffled)
+    other = RandomFeatureMap(20, density="local", random_state=0).fit(X, gradients=GRADIENTS)
+    assert_array_equal(one.transform(X), other.transform(X))
 
 
 def test_gradients_elsewhere_follow_their_own_points():
@@ -106,6 +186,20 @@ def test_masks_count():
     with pytest.raises(ValueError, match="`y` must be complete, got an array with 54 masked"):
         predictions(y=np.ma.array(VALUES, mask=hidden[:, 1]))
     assert_array_equal(predictions(X=np.ma.array(POINTS)), predictions(X=POINTS))
+    masked = np.ma.array(POINTS, mask=hidden)
+    with pytest.raises(ValueError, match="`X` of `validation` must be finite, got nan"):
+        predictions(validation=(masked, VALUES))
+    with pytest.raises(ValueError, match="`sample_weight` must be finite, got nan"):
+        predictions(sample_weight=np.ma.array(np.ones(160), mask=hidden[:, 1]))
+    with pytest.raises(ValueError, match="`X` must be complete, got an array with 54 masked"):
+        RandomFeatureRegressor(5, width=0.4, density="uniform").fit(POINTS, VALUES).predict(masked)
+    with pytest.raises(ValueError, match="`X` must be complete, got an array with 54 masked"):
+        RandomFeatureMap(5).fit(masked)
+    with pytest.raises(ValueError, match="`X` must be complete, got an array with 54 masked"):
+        RandomFeatureMap(5).fit(POINTS).transform(masked)
+    known = ~hidden[:40, 1]
+    expected = predictions(validation=(POINTS[:40][known], VALUES[:40][known]))
+    assert_array_equal(predictions(validation=(POINTS[:40], np.ma.array(VALUES[:40], mask=~known))), expected)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +210,10 @@ def test_masks_count():
         ({"a": GRADIENTS}, "array of numbers, got dict"),
         (np.sin, "array of numbers, got ufunc"),
         (np.array([[pd.NA] * 3] * 160, dtype=object), "array of numbers, got ndarray"),
+        (np.zeros((160, 3), "datetime64[s]"), "array of numbers, got ndarray"),
+        ([[1.0], [1.0, 2.0]] * 80, "array of numbers, got list"),
     ],
-    ids=["complex", "sparse", "dict", "callable", "missing"],
+    ids=["complex", "sparse", "dict", "callable", "missing", "dates", "ragged"],
 )
 def test_what_is_no_array_of_numbers_is_refused(gradients, message):
     with pytest.raises(ValueError, match=f"`gradients` must be an array of {message.removeprefix('array of ')}"):

@@ -289,6 +289,15 @@ class TestAlong:
         for k in range(N):
             assert_allclose(along.gradients[k], jet.gradients[k] @ onto(V[k]), rtol=1e-8, atol=1e-8)
 
+    def test_components_that_are_small_by_their_unit_are_kept(self):
+        """The same direction in units of 1e-90 and 1e90 is the same after scaling."""
+        rng, units = np.random.default_rng(0), np.array([1e-90, 1.0, 1e90])
+        X, V, slopes = rng.normal(size=(N, D)), rng.normal(size=(N, D)), rng.normal(size=N)
+        one, other = (Jet.along(u * X, np.zeros(N), u * V, slopes) for u in (1.0, units))
+        one, other = (Scaling.fit(jet)(jet) for jet in (one, other))
+        assert_allclose(other.frames, one.frames, atol=1e-12)
+        assert_allclose(other.gradients, one.gradients, atol=1e-12)
+
     def test_slopes_that_contradict_each_other_are_averaged(self):
         along = Jet.along([[0.0, 0.0]], [0.0], [[[1.0, 0.0], [2.0, 0.0]]], [[1.0, 6.0]])
         assert_allclose(along.gradients, [[2.0, 0.0]])  # slopes 1 and 3 along one unit vector
@@ -310,7 +319,7 @@ class TestAlong:
             (np.ones((6, 3)), np.ones(6), "`directions` must have shape .* = .6, 2., got .6, 3."),
             (np.ones((5, 2)), np.ones(6), "`directions` must have shape .* = .6, 2., got .5, 2."),
             (np.ones(2), np.ones(6), "`directions` must have shape .* got .2,."),
-            (np.ones((6, 2)), np.ones(5), r"`slopes` must be .* .6, 1., got .5, 1."),
+            (np.ones((6, 2)), np.ones(5), r"`slopes` must be .* .6,., got .5,."),
             (np.ones((6, 3, 2)), np.ones((6, 2)), "`slopes` must be .* .6, 3., got .6, 2."),
             (np.full((6, 2), np.nan), np.ones(6), "`directions` must be finite, got nan"),
             (np.ones((6, 2)), np.full(6, np.inf), "`slopes` must be finite or NaN .unknown., got inf"),
@@ -473,7 +482,7 @@ GOOD = {"X": np.ones((6, 2)), "y": np.ones(6)}
         ({"gradients": np.ones((2, 6))}, ["`gradients`", "(n, d) = (6, 2)", "(2, 6): transpose it?"]),
         ({"gradients": np.ones((6, 3))}, ["`gradients`", "(n, d) = (6, 2)", "(6, 3)"]),
         ({"gradients": np.ones((12,))}, ["`gradients`", "(n, d) = (6, 2)", "(12,)"]),
-        ({"gradients": np.ones((6, 1, 2))}, ["`gradients`", "(n, d) = (6, 2)", "(6, 1, 2)"]),
+        ({"gradients": np.ones((6, 2, 2))}, ["`gradients`", "(n, d) = (6, 2)", "(6, 2, 2)"]),
         ({"gradients": with_entry((6, 2), np.inf)}, ["`gradients`", "finite or NaN", "inf", "(5, 1)"]),
         ({"gradients": with_entry((6, 2), -np.inf)}, ["`gradients`", "finite or NaN", "-inf", "(5, 1)"]),
         ({"hessians": np.ones((2, 2, 6))}, ["`hessians`", "(n, d, d) = (6, 2, 2)", "(2, 2, 6): transpose it?"]),
@@ -501,3 +510,24 @@ def test_errors_say_what_was_expected_and_what_came(wrong, words):
     for word in words:
         assert word in message
     assert ("transpose" in message) == ("transpose" in words[-1])
+
+
+@pytest.mark.parametrize("y", [np.ones(6), np.ones((6, 1))], ids=["(n,)", "(n, 1)"])
+def test_one_output_needs_no_axis(y):
+    gradients, hessians = np.arange(12.0).reshape(6, 2), np.arange(24.0).reshape(6, 2, 2)
+    jets = [Jet(GOOD["X"], y, G, H) for G, H in ((gradients, hessians), (gradients[:, None], hessians[:, None]))]
+    for jet in jets:
+        assert jet.gradients.shape == (*y.shape, 2)
+        assert_array_equal(jet.gradients.reshape(6, 2), gradients)
+        assert_array_equal(jet.hessians.reshape(6, 2, 2), hessians)
+
+
+def test_rows_with_derivatives():
+    gradients, hessians = np.full((4, 2), np.nan), np.full((4, 2, 2), np.nan)
+    gradients[1, 0], hessians[3, 1, 1] = 0.0, 1.0
+    jet = Jet(np.zeros((4, 2)), np.zeros(4), gradients, hessians)
+    assert_array_equal(jet.has_derivative(1), [False, True, False, False])
+    assert_array_equal(jet.has_derivative(2), [False, False, False, True])
+    along = Jet.along(np.zeros((2, 2)), np.zeros(2), np.eye(2), [1.0, np.nan])
+    assert_array_equal(along.has_derivative(1), [True, False])
+    assert_array_equal(along.has_derivative(2), [False, False])

@@ -230,7 +230,7 @@ class TestWeights:
 
 
 FAILURES = {
-    "weights": ({"gradient_weight": -1.0}, {}, "must be a number >= 0"),
+    "weights": ({"gradient_weight": -1.0}, {}, "`gradient_weight` must be 'auto' or a number >= 0, got -1.0"),
     "alpha": ({"alpha": "small"}, {}, "`alpha` must be"),
     "growth": ({"growth": 0.5}, {}, "`growth` must be"),
     "directions": ({}, {"directions": np.zeros((3, 3))}, "`directions` must have shape"),

@@ -38,6 +38,8 @@ class Scaling:
         units. ``"ball"`` moves the centre of the bounding box to the origin and divides all inputs by the same number,
         for inputs in the same units. ``None`` does not scale the inputs. Rows of weight zero are ignored.
         """
+        if not (kind is None or (isinstance(kind, str) and kind in ("box", "ball"))):
+            raise ValueError(f"`scaling` must be 'box', 'ball' or None, got {kind!r}")
         jet = jet.with_positive_weight()
         low, high = jet.X.min(axis=0), jet.X.max(axis=0)
         center, half = low / 2 + high / 2, high / 2 - low / 2
@@ -45,13 +47,11 @@ class Scaling:
             center, scale = np.zeros_like(center), np.ones_like(half)
         elif kind == "box":
             scale = np.where(half > 0, half, 1.0) * np.sqrt(jet.n_features)
-        elif kind == "ball":
+        else:
             size = half.max()
             relative = (jet.X - center) / (size if size > 0 else 1.0)
             radius = size * np.sqrt((relative**2).sum(axis=1).max())
             scale = np.full_like(half, radius if radius > 0 else 1.0)
-        else:
-            raise ValueError(f"`scaling` must be 'box', 'ball' or None, got {kind!r}")
         jet = jet.with_values()
         if not len(jet):
             raise ValueError("`y` must be known in at least one row, got only NaN")

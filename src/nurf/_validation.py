@@ -1,7 +1,9 @@
-"""Validation of array arguments: each function returns a float array or raises a ``ValueError``."""
+"""Validation of arguments: arrays become float arrays, and what cannot be used raises a ``ValueError``."""
 
 from __future__ import annotations
 
+import math
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -9,18 +11,40 @@ import numpy as np
 from nurf._types import Array
 
 
+def is_number(value: Any) -> bool:
+    """Return whether ``value`` is a finite real number, which truth values and arrays are not."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # a whole number that is larger than any float
+        return False
+
+
+def is_whole(value: Any, lowest: int = 1) -> bool:
+    """Return whether ``value`` is a whole number of at least ``lowest``, which truth values and arrays are not."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= lowest
+
+
 def as_floats(name: str, value: Any) -> Array:
     """Return ``value`` as a float array, with NaN for masked and missing elements."""
-    if np.iscomplexobj(value):
-        raise ValueError(f"`{name}` must be an array of real numbers, got complex ones")
     try:
-        if isinstance(value, np.ma.MaskedArray):
-            return np.where(value.mask, np.nan, np.asarray(value.data, dtype=np.float64))
-        if hasattr(value, "iloc"):  # of pandas, whose missing values are not all NaN
-            return np.asarray(value.to_numpy(dtype=np.float64, na_value=np.nan))
-        return np.asarray(value, dtype=np.float64)
+        kind = np.asarray(value).dtype.kind
+        if kind in "Mm":
+            raise TypeError("dates and times have no unit")
+        if kind != "c":
+            return _floats(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"`{name}` must be an array of numbers, got {type(value).__name__}: {error}") from error
+    raise ValueError(f"`{name}` must be an array of real numbers, got complex ones")
+
+
+def _floats(value: Any) -> Array:
+    if isinstance(value, np.ma.MaskedArray):
+        return np.where(value.mask, np.nan, np.asarray(value.data, dtype=np.float64))
+    if hasattr(value, "iloc"):  # of pandas, whose missing values are not all NaN
+        return np.asarray(value.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(value, dtype=np.float64)
 
 
 def as_finite(name: str, value: Any) -> Array:
@@ -60,9 +84,24 @@ def as_derivative(name: str, value: Any, shape: tuple[int, ...], letters: tuple[
     """
     if value is None:
         return None
-    array = as_finite_or_nan(name, value)
+    array = in_shape(as_finite_or_nan(name, value), shape)
     if array.shape != shape:
         names = letters if len(shape) == len(letters) else tuple(c for c in letters if c != "k")
         hint = ": transpose it?" if array.ndim == len(shape) and sorted(array.shape) == sorted(shape) else ""
         raise ValueError(f"`{name}` must have shape ({', '.join(names)}) = {shape}, got {array.shape}{hint}")
     return array
+
+
+def in_shape(array: Array, shape: tuple[int, ...]) -> Array:
+    """Return the array in the ``shape`` if both differ by axes of length one only, and as it is otherwise.
+
+    The first axis stays: it is that of the rows. So one output may have an axis, or none.
+
+    >>> in_shape(np.zeros((5, 2)), (5, 1, 2)).shape
+    (5, 1, 2)
+    """
+
+    def long_axes(shape: tuple[int, ...]) -> list[int]:
+        return [*shape[:1], *(length for length in shape[1:] if length != 1)]
+
+    return array.reshape(shape) if array.ndim and long_axes(array.shape) == long_axes(shape) else array

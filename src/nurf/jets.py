@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Array, Mask
-from nurf._validation import as_derivative, as_finite, as_finite_or_nan, as_weights
+from nurf._validation import as_derivative, as_finite, as_finite_or_nan, as_weights, in_shape
 from nurf.differentiation import Backend, derivatives
 
 __all__ = ["Jet", "from_callable"]
@@ -29,7 +29,7 @@ class Jet:
         The values of one output or of ``k`` outputs. NaN in all outputs of a row if only derivatives are known there.
     gradients : array of shape (n, d) or (n, k, d), optional
         The gradients. Unknown partial derivatives are NaN. If there are ``frames``, the projections of the gradients
-        onto their span.
+        onto their span. As for Hessians, axes of length one may be left out or added: one output needs none.
     hessians : array of shape (n, d, d) or (n, k, d, d), optional
         The Hessians. Unknown entries are NaN.
     sample_weight : array of shape (n,), optional
@@ -108,21 +108,8 @@ class Jet:
         >>> jet.gradients
         array([[1.2, 1.6]])
         """
-        X, y, V = as_finite("X", X), np.asarray(y, float), as_finite("directions", directions)
-        slopes = as_finite_or_nan("slopes", slopes)
-        if V.ndim == 2:
-            V, slopes = V[:, None, :], slopes[..., None]
-        if V.ndim != 3 or V.shape[::2] != X.shape:
-            raise ValueError(
-                f"`directions` must have shape (n, d) or (n, m, d) with (n, d) = {X.shape}, got {np.shape(directions)}"
-            )
-        expected = (*y.shape, V.shape[1])
-        if slopes.shape != expected:
-            raise ValueError(
-                f"`slopes` must be a number for each value and direction, of shape {expected}, got {slopes.shape}"
-            )
-        known = ~np.isnan(slopes).reshape(len(X), -1, V.shape[1]).any(axis=1)
-        frames, gradients = spans(np.where(known[..., None], V, 0.0), np.where(np.isnan(slopes), 0.0, slopes))
+        X, y = as_finite("X", X), as_finite_or_nan("y", y)
+        frames, gradients = projections("slopes", slopes, directions, X, y)
         return cls(X, y, gradients, sample_weight=sample_weight, frames=frames)
 
     @property
@@ -138,15 +125,20 @@ class Jet:
     @property
     def known(self) -> frozenset[str]:
         """The kinds of derivatives that are known at one or more points: "gradients", "hessians"."""
-        fields = {kind: self.derivatives(order) for order, kind in DERIVATIVE_KINDS.items()}
-        if self.frames is not None and not self.frames.any():
-            del fields["gradients"]
-        return frozenset(kind for kind, array in fields.items() if array is not None and not np.all(np.isnan(array)))
+        return frozenset(kind for order, kind in DERIVATIVE_KINDS.items() if self.has_derivative(order).any())
 
     @property
     def has_value(self) -> Mask:
         """Mask of the rows whose values are known, of shape (n,)."""
         return np.asarray(~np.isnan(self.y if self.y.ndim == 1 else self.y[:, 0]))
+
+    def has_derivative(self, order: int) -> Mask:
+        """Return the mask of the rows where derivatives of the ``order`` are known, at least in part, of shape (n,)."""
+        derivatives = self.derivatives(order)
+        if derivatives is None:
+            return np.zeros(len(self), bool)
+        known = ~np.isnan(derivatives) if order == 2 or self.frames is None else self.frames != 0
+        return np.asarray(known.reshape(len(self), -1).any(axis=1))
 
     def weights(self, order: int) -> Array:
         """Return the weights of the values (``order=0``) or of the derivatives (``order=1`` or 2), of shape (n,)."""
@@ -325,16 +317,39 @@ def from_callable(f: Callable[[Any], Any], X: Any, *, order: int = 1, backend: B
     return Jet(np.asarray(X, float), *derivatives(f, X, order=order, backend=backend))
 
 
+def projections(name: str, slopes: Any, directions: Any, X: Array, y: Array) -> tuple[Array, Array]:
+    """Return the frames (n, r, d) and projected gradients of derivatives along directions, as for ``Jet.along``.
+
+    ``name`` is that of the slopes in error messages.
+    """
+    V, slopes = as_finite("directions", directions), as_finite_or_nan(name, slopes)
+    if V.ndim not in (2, 3) or (*V.shape[:1], *V.shape[-1:]) != X.shape:
+        raise ValueError(f"`directions` must have shape (n, d) or (n, m, d) with (n, d) = {X.shape}, got {V.shape}")
+    expected = (*y.shape, *V.shape[1:-1])
+    V = V.reshape(len(V), -1, V.shape[-1])
+    along = in_shape(slopes, (*y.shape, V.shape[1]))
+    if along.shape != (*y.shape, V.shape[1]):
+        raise ValueError(
+            f"`{name}` must be a number for each value and direction, of shape {expected}, got {slopes.shape}"
+        )
+    known = np.all(~np.isnan(along.reshape(len(X), -1, V.shape[1])), axis=1)
+    return spans(np.where(known[..., None], V, 0.0), np.where(np.isnan(along), 0.0, along))
+
+
 def spans(directions: Array, slopes: Array) -> tuple[Array, Array]:
     """Return orthonormal frames (n, r, d) that span the ``directions`` (n, m, d), and the projected gradients.
 
     ``slopes`` (n, [k,] m) are the derivatives along the directions. The projected gradient is the minimum-norm
     least-squares solution ``V^+ slopes``, where the rows of ``V`` are the directions.
     """
-    sizes = np.linalg.norm(directions, axis=2, keepdims=True)
-    units = np.divide(directions, sizes, where=sizes > 0, out=np.zeros_like(directions))
-    lengths = sizes[..., 0].reshape(len(slopes), *[1] * (slopes.ndim - 2), -1)
+    largest = np.abs(directions).max(axis=2, keepdims=True, initial=0.0)
+    units = np.divide(directions, largest, where=largest > 0, out=np.zeros_like(directions))
+    sizes = np.linalg.norm(units, axis=2, keepdims=True)
+    units = np.divide(units, sizes, where=sizes > 0, out=units)
+    lengths = (largest * sizes)[..., 0].reshape(len(slopes), *[1] * (slopes.ndim - 2), -1)
     scaled = slopes / np.where(lengths > 0, lengths, 1.0)
+    if directions.shape[1] == 1:  # keeps components that are small because of their unit, which rotations would not
+        return units, scaled * np.reshape(units, (len(units), *[1] * (slopes.ndim - 2), -1))
     left, values, frames = np.linalg.svd(units, full_matrices=False)
     kept = values > 1e-8 * np.maximum(values[:, :1], np.finfo(float).tiny)
     frames = np.where(kept[..., None], frames, 0.0)

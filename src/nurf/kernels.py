@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.interpolate import PPoly, make_interp_spline
@@ -171,6 +171,10 @@ class FiniteRankKernel(Kernel):
 
     features: Features
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.features, Features):
+            raise ValueError(f"`features` must be Features of nurf.networks, got {self.features!r}")
+
     def _check(self, name: str, X: Array) -> None:
         d = self.features.hyperplanes.dimension
         if X.shape[1] != d:
@@ -207,7 +211,9 @@ def rkhs_norm(fitted: ShallowNetwork | Fitted) -> Array:
     ----------
     fitted : ShallowNetwork or object with an attribute ``network``
     """
-    network: ShallowNetwork = getattr(fitted, "network", cast(Any, fitted))
+    network = getattr(fitted, "network", fitted)
+    if not isinstance(network, ShallowNetwork):
+        raise ValueError(f"`fitted` must be a ShallowNetwork or have one as `network`, got {fitted!r}")
     norm: Array = math.sqrt(network.features.n_neurons) * np.linalg.norm(network.coef, axis=0)
     return norm
 

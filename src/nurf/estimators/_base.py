@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -16,16 +16,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nurf._scaling import Scaling
 from nurf._types import Array
+from nurf._validation import is_number, is_whole
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
-from nurf.estimators._data import assemble, canonical, with_mean_one
-from nurf.estimators._frames import inputs_by_name, partials_by_name, require_unmasked, rows_by_index
+from nurf.estimators._data import assemble, canonical
+from nurf.estimators._frames import matched, require_numbers
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, NetworkFunction, ShallowNetwork
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.ridge import Posterior
 from nurf.training import CrossFit, Fit
 
+MAX_WEIGHTS = 10**8  # inner weights of a network: a fit takes several arrays of that size
+MAX_WIDTH = 1e9  # and its inverse is the smallest: derivatives have powers of widths as factors
 TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 
 
@@ -38,10 +41,16 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
     width: Any
     scaling: str | None
     random_state: Any
+    n_features_in_: int
 
-    def _check_n_neurons(self) -> None:
-        if isinstance(self.n_neurons, bool) or not isinstance(self.n_neurons, Integral) or self.n_neurons < 1:
-            raise ValueError(f"`n_neurons` must be a whole number >= 1, got {self.n_neurons!r}")
+    def _check_n_neurons(self, name: str = "n_neurons", lowest: int = 1) -> None:
+        """Raise an error if the number of neurons is none, or asks for more memory than any fit could use."""
+        value = getattr(self, name)
+        if not is_whole(value, lowest):
+            raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}")
+        largest = MAX_WEIGHTS // (self.n_features_in_ + 1)
+        if value > largest:
+            raise ValueError(f"`{name}` must be at most {largest} for {self.n_features_in_} inputs, got {value}")
 
     def _make_activation(self, width: Any) -> Activation:
         """Make the activation from its name and a width, or take the object."""
@@ -61,6 +70,10 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
             return kind()
         if not issubclass(kind, SmoothActivation):
             raise ValueError(f"`width` must be None for the sharp activation {self.activation!r}, got {width!r}")
+        if not (is_number(width) and width > 0):
+            raise ValueError(f"`width` must be a number > 0, got {width!r}")
+        if not 1 / MAX_WIDTH <= width <= MAX_WIDTH:
+            raise ValueError(f"`width` must be between {1 / MAX_WIDTH:g} and {MAX_WIDTH:g}, got {width!r}")
         return kind(width)
 
     def _named_density(self, activation: Activation) -> Density | None:
@@ -91,6 +104,8 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
+        if seed < 0:
+            raise ValueError(f"`random_state` must be a whole number >= 0, a generator or None, got {seed}")
         return np.random.default_rng(int(seed))
 
 
@@ -140,7 +155,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             Target values.
         gradients : array of shape (n, d) or (n, k, d), optional
             Gradients of the targets. Set unknown partial derivatives to NaN. Columns of data frames are matched by name
-            (``x1``, ``d_x1``, ``dy_x1``, ``dy/dx1``), and rows by index.
+            (``x1``, ``d_x1``, ``dy_x1``, ``dy/dx1``). If ``X`` is a data frame, the rows of all data frames and series
+            are matched by index, and those of arrays by position.
         gradients_at : array of shape (m, d), optional
             Points at which the gradients are known, if these are not ``X``. Then ``gradients`` has ``m`` rows.
         directions : array of shape (n, d) or (n, q, d), optional
@@ -152,6 +168,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             Sample weights, for instance inverse variances of the noise. Their unit means nothing.
         derivative_weight : array of shape (n,) or (m,), optional
             Weights of the derivatives of each sample, for instance if their noise varies. Default is ``sample_weight``.
+            They are in the unit of ``sample_weight``, and factors of ``gradient_weight`` and ``hessian_weight``.
         validation : (X, y), Jet or float, optional
             Samples on which, together with the training samples, the error is estimated (the paper's rule). A number
             between 0 and 1 splits off this share of the samples. By default the error is estimated on the training
@@ -162,18 +179,21 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         self
         """
         with unchanged_on_error(self):
-            given = X
-            require_unmasked(X=X, y=y)
-            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-            inputs = getattr(self, "feature_names_in_", None)
-            gradients = rows_by_index("gradients", gradients, given if gradients_at is None else gradients_at)
-            gradients = gradients if directions is not None else partials_by_name(gradients, inputs)
-            gradients_at = inputs_by_name("gradients_at", gradients_at, inputs)
-            if isinstance(validation, tuple) and validation:
-                validation = (inputs_by_name("validation", validation[0], inputs), *validation[1:])
-            weights = None if sample_weight is None else with_mean_one(sample_weight, X)
-            jet = assemble(X, y, gradients, gradients_at, directions, hessians, weights, derivative_weight)
-            found = self._fit(canonical(jet), validation)
+            require_numbers(X=X, y=y)
+            data = matched(
+                X,
+                y=y,
+                gradients=gradients,
+                gradients_at=gradients_at,
+                directions=directions,
+                hessians=hessians,
+                sample_weight=sample_weight,
+                derivative_weight=derivative_weight,
+                validation=validation,
+            )
+            X, y = validate_data(self, X, data.pop("y"), multi_output=True, y_numeric=True, dtype=np.float64)
+            validation = data.pop("validation")
+            found = self._fit(canonical(assemble(X, y, **data)), validation)
         for warning in found:
             warnings.warn(warning, stacklevel=2)
         return self
@@ -238,7 +258,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         and the neurons stay (the jackknife+). The width and alpha are always those of all samples. Trained networks are
         trained again without each of five folds (CV+).
         """
-        if not (isinstance(coverage, Real) and 0 < coverage < 1):
+        if not (is_number(coverage) and 0 < coverage < 1):
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
         points = self._inputs(X)
         intervals = self._checked_uncertainty().interval(points, float(coverage))
@@ -276,6 +296,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     def _inputs(self, X: Any) -> Array:
         """Return points in scaled units."""
         check_is_fitted(self, "fit_")
+        require_numbers(X=X)
         return self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
 
 

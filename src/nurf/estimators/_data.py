@@ -7,21 +7,23 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
 
 from nurf._types import Array, Index
-from nurf._validation import as_finite
-from nurf.jets import Jet
+from nurf._validation import as_finite, as_finite_or_nan, as_weights, in_shape, is_number
+from nurf.jets import Jet, projections
+
+LARGEST_WEIGHT = 1e100  # of derivatives beside values; densities square it
 
 
 def assemble(
     X: Array,
     y: Array,
+    *,
     gradients: Any,
     gradients_at: Any,
     directions: Any,
     hessians: Any,
-    weights: Array | None,
+    sample_weight: Any,
     derivative_weight: Any,
 ) -> Jet:
     """Return all that is known as one jet; points where only derivatives are known have no value."""
@@ -30,21 +32,18 @@ def assemble(
             raise ValueError(f"`{name}` needs `gradients`, got none")
     if derivative_weight is not None and gradients is None and hessians is None:
         raise ValueError("`derivative_weight` needs `gradients` or `hessians`, got none")
-    if gradients_at is None and directions is None:
-        return Jet(X, y, gradients, hessians, weights, derivative_weight)
-    values = Jet(X, y, None, hessians, weights)
     points = X if gradients_at is None else as_finite("gradients_at", gradients_at)
     if points.ndim != 2 or points.shape[1] != X.shape[1]:
         raise ValueError(f"`gradients_at` must have shape (m, d) with d = {X.shape[1]}, got {points.shape}")
+    weights, slope_weights = _relative(sample_weight, len(X), derivative_weight, len(points))
     unknown = np.full((len(points), *y.shape[1:]), np.nan)
+    frames = None
     if directions is not None:
-        slopes = Jet.along(points, unknown, directions, gradients)
-    else:
-        slopes = Jet(points, unknown, gradients)
+        frames, gradients = projections("gradients", gradients, directions, points, unknown)
     if gradients_at is None:
-        return replace(values, gradients=slopes.gradients, frames=slopes.frames, derivative_weight=derivative_weight)
-    slopes = replace(slopes, sample_weight=np.ones(len(points)), derivative_weight=derivative_weight)
-    return values + slopes
+        return Jet(X, y, gradients, hessians, weights, slope_weights, frames)
+    ones = np.ones(len(points))
+    return Jet(X, y, None, hessians, weights) + Jet(points, unknown, gradients, None, ones, slope_weights, frames)
 
 
 def canonical(jet: Jet) -> Jet:
@@ -53,13 +52,33 @@ def canonical(jet: Jet) -> Jet:
     return _merged(jet[_canonical_order(jet)])
 
 
-def with_mean_one(sample_weight: Any, X: Array) -> Array:
-    """Return the weights in units of their mean: their unit means nothing."""
-    weights = np.asarray(_check_sample_weight(sample_weight, X, ensure_non_negative=True), float)
-    if not np.any(weights > 0):
-        return weights
-    weights = weights / weights.max()
-    return np.asarray(weights / np.sort(weights[weights > 0]).mean())  # the same for every order of the rows
+def _relative(values: Any, n: int, slopes: Any, m: int) -> tuple[Array | None, Array | None]:
+    """Return the weights of ``n`` values and of the derivatives at ``m`` points, in units of the mean of the former."""
+    weights = _row_weights("sample_weight", values, n)
+    slope_weights = _row_weights("derivative_weight", slopes, m)
+    largest = mean = 1.0
+    if weights is not None:
+        largest = weights.max()
+        mean = np.sort(weights[weights > 0] / largest).mean()  # the same for every order of the rows
+        weights = weights / largest / mean
+    if slope_weights is not None:
+        with np.errstate(over="ignore"):
+            slope_weights = slope_weights / largest / mean
+        positive = slope_weights[slope_weights > 0]
+        if np.any((positive < 1 / LARGEST_WEIGHT) | (positive > LARGEST_WEIGHT)):
+            raise ValueError(
+                f"`derivative_weight` must be 0 or from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, in units of the "
+                f"mean weight of the values, got {positive.min():g} to {positive.max():g}"
+            )
+    return weights, slope_weights
+
+
+def _row_weights(name: str, value: Any, n: int) -> Array | None:
+    """Return the weights of ``n`` rows, or None if there are none; a number is the weight of all rows."""
+    weights = as_weights(name, np.full(n, value) if is_number(value) else value, n)
+    if weights is not None and n and not np.any(weights > 0):
+        raise ValueError(f"`{name}` must be positive in at least one row, got only zeros")
+    return weights
 
 
 def _canonical_order(jet: Jet) -> Index:
@@ -101,8 +120,10 @@ def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet
         return jet[np.sort(order[n:])], jet[np.sort(order[:n])]
     if not isinstance(validation, Jet):
         if not (isinstance(validation, tuple) and len(validation) == 2):
-            raise ValueError(f"`validation` must be (X, y), a Jet or a share between 0 and 1, got {validation!r}")
-        validation = Jet(np.asarray(validation[0]), np.asarray(validation[1]))
+            got = repr(validation) if isinstance(validation, str | Real) else f"a {type(validation).__name__}"
+            raise ValueError(f"`validation` must be (X, y), a Jet or a share between 0 and 1, got {got}")
+        X, y = as_finite("X` of `validation", validation[0]), as_finite_or_nan("y` of `validation", validation[1])
+        validation = Jet(X, in_shape(y, (*y.shape[:1], *jet.y.shape[1:])))
     if not np.any(validation.has_value):
         raise ValueError(f"`validation` must have values that are known, got none in {len(validation)} rows")
     if validation.n_features != jet.n_features or validation.y.shape[1:] != jet.y.shape[1:]:
@@ -110,4 +131,4 @@ def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet
             f"`validation` must have {jet.n_features} inputs and outputs of shape {jet.y.shape[1:]}, as the "
             f"training rows have, got {validation.n_features} and {validation.y.shape[1:]}"
         )
-    return jet, validation
+    return jet, validation.with_values()

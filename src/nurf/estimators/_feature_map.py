@@ -11,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nurf._scaling import Scaling
 from nurf._types import Array
+from nurf._validation import as_finite_or_nan
 from nurf.activations import Activation
 from nurf.densities import Density
 from nurf.estimators._base import SamplesHyperplanes, unchanged_on_error
+from nurf.estimators._frames import matched, require_numbers
 from nurf.jets import Jet
 from nurf.training import Setting
 from nurf.training._stages import sample_features
@@ -77,10 +79,13 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
         hessians : array of shape (n, d, d) or (n, k, d, d), optional
         """
         with unchanged_on_error(self):
+            require_numbers(X=X)
+            data = matched(X, gradients=gradients, hessians=hessians)
             X = validate_data(self, X, dtype=np.float64)
-            several = max(np.ndim(gradients) - 2, np.ndim(hessians) - 3) > 0
-            outputs = np.shape(hessians if gradients is None else gradients)[1:2] if several else ()
-            found = self._fit(Jet(X, np.zeros((len(X), *outputs)), gradients, hessians))
+            ranks = {"gradients": 2, "hessians": 3}  # of the derivatives of one output
+            arrays = {kind: as_finite_or_nan(kind, data[kind]) for kind in ranks if data[kind] is not None}
+            outputs = [array.shape[1:2] for kind, array in arrays.items() if array.ndim > ranks[kind]]
+            found = self._fit(Jet(X, np.zeros((len(X), *(outputs[0] if outputs else ()))), **arrays))
         for warning in found:
             warnings.warn(warning, stacklevel=2)
         return self
@@ -100,6 +105,7 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
     def transform(self, X: Any) -> Array:
         """Return the features at the points, of shape (n, n_neurons)."""
         check_is_fitted(self, "features_")
+        require_numbers(X=X)
         points = self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
         return self.features_.neurons(points)
 

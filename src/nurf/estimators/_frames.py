@@ -8,48 +8,88 @@ from typing import Any
 
 import numpy as np
 
+from nurf._validation import as_floats
+
 # What may stand before the name of an input in that of a partial derivative: d_, dy_, dy/d, dy_d, d_y_, grad_, ...
-PREFIX = re.compile(r"(d|d[_/]|d_?\w*?[_/ ]d?_?|grad_|gradient_)?", re.IGNORECASE)
+PREFIX = re.compile(r"([d∂]|[d∂][_/]|[d∂]_?\w*?[_/ ][d∂]?_?|grad_|gradient_)?", re.IGNORECASE)
 
 
-def column_names(frame: Any) -> list[str] | None:
-    """Return the names of the columns, or None if ``frame`` has none or they are not strings."""
+def matched(
+    X: Any,
+    *,
+    y: Any = None,
+    gradients: Any = None,
+    gradients_at: Any = None,
+    directions: Any = None,
+    hessians: Any = None,
+    sample_weight: Any = None,
+    derivative_weight: Any = None,
+    validation: Any = None,
+) -> dict[str, Any]:
+    """Return the arguments of ``fit`` with rows and columns in the order of those of ``X``; arrays stay as they are."""
+    inputs = column_names(X)
+    if inputs is not None and len(set(inputs)) < len(inputs):
+        raise ValueError(f"`X` must have columns with different names, got {inputs}")
+    at_values = {"y": y, "hessians": hessians, "sample_weight": sample_weight}
+    at_slopes = {"gradients": gradients, "directions": directions, "derivative_weight": derivative_weight}
+    data = {name: rows_by_index(name, value, X) for name, value in at_values.items()}
+    points = X if gradients_at is None else gradients_at
+    data |= {name: rows_by_index(name, value, points) for name, value in at_slopes.items()}
+    if directions is None:
+        data["gradients"] = partials_by_name(data["gradients"], inputs)
+    data["directions"] = inputs_by_name("directions", data["directions"], inputs)
+    data["gradients_at"] = inputs_by_name("gradients_at", gradients_at, inputs)
+    if isinstance(validation, tuple) and len(validation) == 2:
+        points, values = validation
+        validation = inputs_by_name("validation", points, inputs), rows_by_index("validation", values, points)
+    return data | {"validation": validation}
+
+
+def column_names(frame: Any) -> list[Any] | None:
+    """Return the names of the columns, or None if ``frame`` has none."""
     columns = getattr(frame, "columns", None)
-    names = [] if columns is None else list(columns)
-    return names if names and all(isinstance(name, str) for name in names) else None
+    return None if columns is None or getattr(frame, "ndim", 2) != 2 else list(columns)
 
 
-def inputs_by_name(name: str, frame: Any, inputs: Sequence[str] | None) -> Any:
+def inputs_by_name(name: str, frame: Any, inputs: Sequence[Any] | None) -> Any:
     """Return the frame with its columns in the order of the inputs; anything without names as it is."""
     columns = column_names(frame)
-    if columns is None or inputs is None or columns == list(inputs):
+    if columns is None or inputs is None or not _have_names(columns, inputs):
         return frame
-    if sorted(columns) != sorted(inputs):
+    if len(columns) != len(inputs) or set(columns) != set(inputs):
         raise ValueError(f"`{name}` must have the columns {list(inputs)}, as X has, got {columns}")
-    return frame[list(inputs)]
+    return frame if columns == list(inputs) else frame[list(inputs)]
 
 
-def partials_by_name(frame: Any, inputs: Sequence[str] | None) -> Any:
+def partials_by_name(frame: Any, inputs: Sequence[Any] | None) -> Any:
     """Return the gradients with their columns in the order of the inputs; anything without names as it is.
 
     A column belongs to the input whose name it has or ends with, as in ``x1``, ``d_x1``, ``dy_x1`` or ``dy/dx1``.
     """
     columns = column_names(frame)
-    if columns is None or inputs is None:
+    if columns is None or inputs is None or not _have_names(columns, inputs):
         return frame
-    found: dict[str, str] = {}
-    for column in columns:
-        owners = [x for x in inputs if column.endswith(x) and PREFIX.fullmatch(column[: len(column) - len(x)])]
-        if not owners or max(owners, key=len) in found:
-            found.clear()
-            break
-        found[max(owners, key=len)] = column
-    if len(found) != len(inputs):
+    owners = columns if set(columns) == set(inputs) else [_owner(column, inputs) for column in columns]
+    if len(owners) != len(inputs) or set(owners) != set(inputs):
         raise ValueError(
             f"`gradients` must have one column for each input: {list(inputs)}, or names that end with these, such as "
             f"'dy_{inputs[0]}' or 'dy/d{inputs[0]}', got {columns}"
         )
-    return frame[[found[x] for x in inputs]]
+    return frame[[columns[owners.index(x)] for x in inputs]]
+
+
+def _have_names(columns: Sequence[Any], inputs: Sequence[Any]) -> bool:
+    """Return whether both have names. The numbers that pandas gives to columns without names only match each other."""
+    numbers = list(range(len(inputs)))
+    return list(columns) != numbers and (list(inputs) != numbers or not all(isinstance(name, str) for name in columns))
+
+
+def _owner(column: Any, inputs: Sequence[Any]) -> Any:
+    """Return the input to which a partial derivative belongs: the longest name that fits, or None."""
+    if not isinstance(column, str):
+        return column
+    names = [x for x in inputs if isinstance(x, str) and column.endswith(x)]
+    return max((x for x in names if PREFIX.fullmatch(column.removesuffix(x))), key=len, default=None)
 
 
 def rows_by_index(name: str, frame: Any, points: Any) -> Any:
@@ -59,13 +99,22 @@ def rows_by_index(name: str, frame: Any, points: Any) -> Any:
     if not (hasattr(index, "equals") and hasattr(expected, "equals")) or expected.equals(index):
         return frame
     if len(index) != len(expected) or not (index.is_unique and expected.is_unique and expected.isin(index).all()):
-        raise ValueError(f"`{name}` must have the index of the points that its rows belong to, got another one")
+        raise ValueError(
+            f"`{name}` must have the index of the points that its rows belong to, in any order, got another one: "
+            "arrays are taken by position"
+        )
     return frame.loc[expected]
 
 
-def require_unmasked(**arrays: Any) -> None:
-    """Raise an error if elements of arrays that must be complete are masked."""
+def require_numbers(**arrays: Any) -> None:
+    """Raise an error for arrays that are no numbers, by name, or have masked elements. The rest is scikit-learn's."""
     for name, array in arrays.items():
         n = int(np.sum(array.mask)) if isinstance(array, np.ma.MaskedArray) else 0
         if n:
             raise ValueError(f"`{name}` must be complete, got an array with {n} masked elements")
+        known = array is None or hasattr(array, "columns") or hasattr(array, "toarray")
+        if not known and getattr(getattr(array, "dtype", None), "kind", "O") in "OSU":
+            try:
+                as_floats(name, array)
+            except ValueError as error:  # scikit-learn's contract: a TypeError for what is no number at all
+                raise (TypeError if isinstance(error.__cause__, TypeError) else ValueError)(str(error)) from error

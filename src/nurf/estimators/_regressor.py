@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nurf._scaling import Scaling
 from nurf._types import Array
+from nurf._validation import is_number
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import Density, Local, Nonlocal, Uniform
 from nurf.densities._rows import complete
@@ -357,16 +357,17 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
     def _losses(self, jet: Jet, activation: Activation) -> tuple[Loss, ...]:
         """Return the weights of derivatives that may be chosen, the smallest first."""
-        hessians = self.hessian_weight
-        if isinstance(hessians, str) or not isinstance(hessians, Real):
+        hessians: Any = self.hessian_weight
+        if not (is_number(hessians) and hessians >= 0):
             raise ValueError(f"`hessian_weight` must be a number >= 0, got {hessians!r}")
-        if self.gradient_weight == "auto":
+        gradients: Any = self.gradient_weight
+        if isinstance(gradients, str) and gradients == "auto":
             known = "gradients" in jet.known and activation.n_derivatives >= 1
             losses = tuple(Loss(weight, float(hessians)) for weight in GRADIENT_WEIGHTS[: None if known else 1])
-        elif isinstance(self.gradient_weight, Real):
-            losses = (Loss(float(self.gradient_weight), float(hessians)),)
+        elif is_number(gradients) and gradients >= 0:
+            losses = (Loss(float(gradients), float(hessians)),)
         else:
-            raise ValueError(f"`gradient_weight` must be 'auto' or a number >= 0, got {self.gradient_weight!r}")
+            raise ValueError(f"`gradient_weight` must be 'auto' or a number >= 0, got {gradients!r}")
         losses[-1].require(jet)
         for order, _ in losses[-1].orders:
             activation.require(order)
@@ -375,13 +376,11 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     def _growth(self, activation: Activation) -> float | None:
         """Return by which factor stages grow, or None if all neurons are sampled at once."""
         growth: Any = self.growth
-        if not (growth is None or isinstance(growth, str | Real)):
-            raise ValueError(f"`growth` must be 'auto', None or a number > 1, got {growth!r}")
-        if isinstance(growth, str):
-            if growth != "auto":
-                raise ValueError(f"`growth` must be 'auto', None or a number > 1, got {growth!r}")
+        if isinstance(growth, str) and growth == "auto":
             growable = activation.n_derivatives >= min(activation.order, 2) and not np.ndim(activation.width)
             return Search.growth if growable else None
+        if not (growth is None or (is_number(growth) and growth > 1)):
+            raise ValueError(f"`growth` must be 'auto', None or a number > 1, got {growth!r}")
         return None if growth is None else float(growth)
 
     def _sizes(self, activation: Activation, space: Space) -> tuple[Search, list[int]]:
@@ -429,6 +428,6 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     def _alphas(self) -> Array | None:
         if isinstance(self.alpha, str) and self.alpha == "auto":
             return None
-        if isinstance(self.alpha, Real) and np.isfinite(self.alpha) and self.alpha > 0:
+        if is_number(self.alpha) and self.alpha > 0:  # type: ignore[operator]
             return np.array([self.alpha], float)
         raise ValueError(f"`alpha` must be 'auto' or a number > 0, got {self.alpha!r}")

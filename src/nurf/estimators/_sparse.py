@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nurf._scaling import Scaling
 from nurf._types import Array
+from nurf._validation import is_number, is_whole
 from nurf.activations import Activation
 from nurf.densities import Density
 from nurf.estimators._base import TAILS, NetworkRegressor, SamplesHyperplanes, choose
@@ -28,6 +28,7 @@ from nurf.training._progress import watch_path
 from nurf.training._stages import sample_features
 
 N_FOLDS = 5  # refits that say how large the error is
+MAX_WEIGHT = 1e9  # of derivatives beside values: with more, steps do not resolve the values
 
 Model = TypeVar("Model", bound=NetworkRegressor)
 
@@ -251,14 +252,14 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     def _alphas(self) -> list[float] | None:
         if isinstance(self.alpha, str) and self.alpha == "path":
             return None
-        if isinstance(self.alpha, Real) and np.isfinite(self.alpha) and self.alpha > 0:
+        if is_number(self.alpha) and self.alpha > 0:  # type: ignore[operator]
             return [float(self.alpha)]
         raise ValueError(f"`alpha` must be 'path' or a number > 0, got {self.alpha!r}")
 
     def _first_hyperplanes(self, jet: Jet, activation: Activation, rng: np.random.Generator) -> Hyperplanes | None:
+        density, _ = self._default_density(jet, activation)
         if self.n_initial == 0:
             return None
-        density, _ = self._default_density(jet, activation)
         features, _ = sample_features(jet, Setting(density, activation), self.n_initial, rng)
         return features.hyperplanes
 
@@ -267,20 +268,21 @@ class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         weights = {"gradients": self.gradient_weight, "hessians": self.hessian_weight}
         for kind, weight in weights.items():
             name = f"`{kind[:-1]}_weight`"
-            if not (isinstance(weight, Real) and np.isfinite(weight) and weight >= 0):
+            if not (is_number(weight) and weight >= 0):
                 raise ValueError(f"{name} must be a number >= 0, got {weight!r}")
+            if weight > MAX_WEIGHT:
+                raise ValueError(f"{name} must be at most {MAX_WEIGHT:g}, got {weight!r}: the values would not count")
             if weight > 0 and kind not in jet.known:
                 raise ValueError(f"{name} = {weight!r} needs {kind}, got none")
         return Loss(**{kind: float(weight) for kind, weight in weights.items()})
 
     def _check_numbers(self) -> None:
-        for name, lowest in {"max_neurons": 1, "n_initial": 0, "max_iter": 1}.items():
-            value = getattr(self, name)
-            if not (isinstance(value, Integral) and int(value) >= lowest) and not (
-                name == "max_neurons" and value is None
-            ):
-                raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}")
-        if not (isinstance(self.tol, Real) and 0 < self.tol < 1):
+        if self.max_neurons is not None and not is_whole(self.max_neurons):
+            raise ValueError(f"`max_neurons` must be a whole number >= 1, got {self.max_neurons!r}")
+        if not is_whole(self.max_iter):
+            raise ValueError(f"`max_iter` must be a whole number >= 1, got {self.max_iter!r}")
+        self._check_n_neurons("n_initial", lowest=0)
+        if not (is_number(self.tol) and 0 < self.tol < 1):
             raise ValueError(f"`tol` must be a number between 0 and 1, got {self.tol!r}")
 
 
@@ -323,6 +325,14 @@ def polish(
     check_is_fitted(model, "fit_")
     if getattr(model, "loss", "squared") != "squared":
         raise ValueError(f"`polish` minimises squared errors and needs a fit with loss='squared', got {model.loss!r}")
+    outputs = np.shape(model.scaling_.y_scale)
+    if not isinstance(jet, Jet) or (jet.n_features, jet.y.shape[1:]) != (model.n_features_in_, outputs):
+        got = f"{jet.n_features} and {jet.y.shape[1:]}" if isinstance(jet, Jet) else f"a {type(jet).__name__}"
+        raise ValueError(
+            f"`jet` must be a Jet with {model.n_features_in_} inputs and outputs of shape {outputs}, got {got}"
+        )
+    if not is_whole(n_steps, lowest=0):
+        raise ValueError(f"`n_steps` must be a whole number >= 0, got {n_steps!r}")
     weights = {"gradients": gradient_weight, "hessians": hessian_weight}
     loss = replace(model.fit_.loss, **{kind: weight for kind, weight in weights.items() if weight is not None})
     trained = copy.copy(model)

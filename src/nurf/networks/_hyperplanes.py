@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from nurf._types import Array
+from nurf._validation import is_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ class Ball:
     radius: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.radius) and self.radius > 0):
+        if not (is_number(self.radius) and self.radius > 0):
             raise ValueError(f"`radius` must be a number > 0, got {self.radius!r}")
 
     @property

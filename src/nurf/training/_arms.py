@@ -11,8 +11,8 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from nurf._blocks import spaced
-from nurf._types import Array
-from nurf.jets import Jet
+from nurf._types import Array, Mask
+from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.solvers import LeaveOneOut, Loss
 from nurf.solvers._coverage import standard_error
 from nurf.solvers.ridge import HeldOut, largest_near_best
@@ -105,7 +105,9 @@ class Lane:
             return
         limit = search.max_rows // 4 if len(jet) > search.max_rows else len(jet)
         n = min(limit, max(search.rows_per_neuron * size, search.few_samples)) if size < self.sizes[-1] else limit
-        yield Split(replace(task, jet=jet[spaced(np.arange(len(jet)), n)], rule=(rule or LeaveOneOut()).coarse()))
+        chosen = np.zeros(len(jet), bool)
+        chosen[spaced(np.arange(len(jet)), n)] = True
+        yield Split(replace(task, jet=_part(jet, chosen), rule=(rule or LeaveOneOut()).coarse()))
 
     @cached_property
     def final_folds(self) -> tuple[tuple[Split, ...], tuple[Jet, ...]]:
@@ -131,7 +133,26 @@ class Lane:
             held = fold_of == fold
             share = float(weights[held].sum() / weights.sum())
             if share > 0:
-                yield Split(replace(task, jet=jet[~held]), share), jet[held]
+                yield Split(replace(task, jet=_part(jet, ~held)), share), jet[held]
+
+
+def _part(jet: Jet, rows: Mask) -> Jet:
+    """Return the jet at some rows. If none of these has derivatives to sample from, those of other rows stay."""
+    part, lost = jet[rows], np.zeros(len(jet), bool)
+    for order in DERIVATIVE_KINDS:
+        known = _telling(jet, order)
+        if not np.any(known & rows):
+            lost |= known
+    return part + replace(jet[lost], y=np.full_like(jet.y[lost], np.nan)) if lost.any() else part
+
+
+def _telling(jet: Jet, order: int) -> Mask:
+    """Return the mask of the rows whose derivatives are known and not zero, or known if all are zero."""
+    known = jet.has_derivative(order)
+    if not known.any():
+        return known
+    varying = known & jet.derivative_rows(order).any(axis=(1, 2)) & (jet.weights(1) > 0)
+    return varying if varying.any() else known
 
 
 @dataclass(frozen=True, eq=False)

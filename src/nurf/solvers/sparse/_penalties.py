@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from nurf._types import Array
+from nurf._validation import is_number
 
 
 class Penalty(ABC):
@@ -85,9 +86,9 @@ class LogPenalty(Penalty):
     theta: float = 0.25
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.gamma) and self.gamma > 0):
+        if not (is_number(self.gamma) and self.gamma > 0):
             raise ValueError(f"`gamma` must be a number > 0, got {self.gamma!r}: take L1() for zero")
-        if not 0 <= self.theta < 1:
+        if not (is_number(self.theta) and 0 <= self.theta < 1):
             raise ValueError(f"`theta` must be >= 0 and < 1, got {self.theta!r}")
 
     @property

@@ -1,0 +1,53 @@
+"""Random combinations of parameters, each of which is valid by itself."""
+
+import re
+
+import numpy as np
+
+from hostile import claims
+from nurf import RandomFeatureRegressor, activations, densities
+from nurf.solvers import L1, LogPenalty
+
+SHARED = {
+    "activation": ["sigmoid", "erf", "softplus", "relu", activations.Sigmoid(0.2), activations.Softplus(0.3)],
+    "hessian_weight": [0, 0.0, 1e-3, 1.0],
+    "density": ["auto", "uniform", "local", "nonlocal", "active_subspace", densities.Local(jitter=0.1)],
+    "tail": ["auto", "none", "constant", "affine"],
+    "scaling": ["box", "ball", None],
+    "random_state": [0, None, np.int64(3), 2**40, np.random.RandomState(0)],
+}
+RANDOM = SHARED | {
+    "n_neurons": [1, 2, 7, np.int32(20), 40],
+    "activation": [*SHARED["activation"], "heaviside", activations.ReLUPower(2)],
+    "width": ["auto", "multiscale", 0.01, 0.3, np.float32(0.5), 3],
+    "alpha": ["auto", 1e-12, 1e-3, np.float32(1.0), 100],
+    "selection": ["loo", "gcv"],
+    "gradient_weight": ["auto", 0, 0.1, 1, 1e6],
+    "derivatives": ["auto", "given", "estimate"],
+    "growth": ["auto", None, 1.5, 2, 1e200],
+    "check_gradients": [False, True, np.bool_(False)],
+}
+SPARSE = SHARED | {
+    "alpha": [1e-3, 0.1, np.float32(0.01)],
+    "max_neurons": [None, 1, np.int64(5)],
+    "penalty": ["log", "l1", L1(), LogPenalty(10.0)],
+    "gamma": [0.1, 5, 100.0],
+    "width": [None, "learned", 0.05, np.float32(0.5)],
+    "gradient_weight": [0, 0.1, 1],
+    "n_initial": [0, 3],
+    "tol": [0.01, 0.5],
+    "max_iter": [1, 3],
+}
+
+
+def random_parameters(data, make, rng):
+    """A fit is sound, or an error says which parameters do not go together, or what they need."""
+    kind = type(make(data))
+    table, few = (RANDOM, {"n_neurons": 20}) if kind is RandomFeatureRegressor else (SPARSE, {"max_iter": 3})
+    names = rng.choice(list(table), len(table) // 2, replace=False).tolist()  # the others have their defaults
+    chosen = few | {name: table[name][rng.integers(len(table[name]))] for name in names}
+    try:
+        claims.is_sound(data, lambda data: kind(**chosen), rng)
+    except Exception as error:
+        if not (isinstance(error, ValueError) and re.search(r"`|\bneeds\b|use a smoother activation", str(error))):
+            raise AssertionError(f"{chosen}: {type(error).__name__}: {error}") from error
