@@ -61,7 +61,11 @@ PARAMETERS = [
     (RandomFeatureRegressor, {"hessian_weight": -1}, "`hessian_weight` must be a number >= 0, got -1"),
     (SparseFeatureRegressor, {"gradient_weight": 1e20}, "`gradient_weight` must be at most 1e.09, got 1e.20"),
     (RandomFeatureRegressor, {"growth": True}, "`growth` must be 'auto', None or a number > 1, got True"),
-    (RandomFeatureRegressor, {"check_gradients": "yes"}, "`check_gradients` must be True or False, got 'yes'"),
+    (
+        RandomFeatureRegressor,
+        {"check_gradients": "yes"},
+        "`check_gradients` must be 'warn', 'raise' or False, got 'yes'",
+    ),
     (RandomFeatureRegressor, {"random_state": -1}, "`random_state` must be a whole number >= 0, .*, got -1"),
     (RandomFeatureRegressor, {"n_neurons": True}, "`n_neurons` must be a whole number >= 1, got True"),
     (RandomFeatureRegressor, {"n_neurons": 10**9}, "`n_neurons` must be at most 33333333 for 2 inputs, got 1000000000"),

@@ -195,7 +195,8 @@ def _lanes(arms: Iterable[A], rival: float) -> list[list[A]]:
     for arm in sorted(arms, key=score):
         lanes.setdefault(arm.lane, []).append(arm)
     leader = min((lane[0] for lane in lanes.values()), key=score)
-    return [lane for lane in lanes.values() if score(lane[0]) <= rival * leader.handicap * score(leader)]
+    limit = rival * leader.handicap * score(leader) if np.isfinite(rival) else np.inf  # the error may be zero
+    return [lane for lane in lanes.values() if score(lane[0]) <= limit]
 
 
 def _survivors(arms: Iterable[A], rung: Rung) -> list[A]:
