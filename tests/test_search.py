@@ -156,7 +156,7 @@ class TestEstimate:
                 )
                 squares[i] += np.sum((again.network.value(held.X) - held.y) ** 2)
         errors = np.sqrt(squares / 60)
-        near = np.flatnonzero(errors <= 1.05 * errors.min())
+        near = np.flatnonzero(errors <= (1 + 1 / np.sqrt(2 * 60)) * errors.min())  # one standard error of 60 errors
         assert fit.alpha == ALPHAS[near[0]]
         (trial,) = fit.trials
         assert_allclose(trial.error, errors[near[0]], rtol=1e-5)

