@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from nurf import RandomFeatureRegressor, SparseFeatureRegressor, problems
+from nurf.densities import Local
 
 NOISE = 0.05  # of the values, in their standard deviations
 SEEDS = range(3)
@@ -181,6 +182,22 @@ class TestShape:
         low, high = estimator.predict_interval(X, 0.8).T
         assert 0.7 < np.mean((low < y) & (y < high)) < 0.99
         assert np.all(estimator.predict(X, return_std=True)[1] > 0.05)
+
+
+def test_a_grid_does_not_hide_what_happens_between_its_lines():
+    """Neurons that are narrower than the grid can go astray between its lines, where no sample is.
+
+    Without a look between the samples, the second of these fits reports a hundredth of its error.
+    """
+    problem = problems.get("corner")
+    test = problem.sample(2000, np.random.default_rng(1))
+    parameters = {"density": Local(jitter=0.05), "width": 1 / 40, "growth": 2.0, "gradient_weight": 0.0}
+    for seed in range(3):
+        data = problem.jet(problem.grid(31), noise=0.02, rng=np.random.default_rng(seed))
+        estimator = model(250, scaling=None, random_state=seed, **parameters)
+        estimator.fit(data.X, data.y, gradients=data.gradients)
+        error = np.sqrt(np.mean((estimator.predict(test) - problem.value(test)) ** 2))
+        assert estimator.estimated_error_ > error / 30
 
 
 class TestRefusals:

@@ -334,17 +334,17 @@ def _pooled(
     return float(alphas[best]), np.sqrt(mean_squares[best])
 
 
-def probes_around(X: Array, rng: np.random.Generator) -> Array:
-    """Return places where a new sample may be: neighbours of the samples, reflected through these.
+def probes_around(X: Array, rng: np.random.Generator, reach: float = 1.0) -> Array:
+    """Return places where a new sample may be: ``x_k + reach (x_k - x_l)`` for neighbours ``x_l`` of the samples.
 
-    They are as far from the samples as these are from each other, and some are outside their convex hull, but none
-    outside their bounding box.
+    With a reach of 1 they are neighbours reflected through the samples, as far from these as they are from each other,
+    and some are outside their convex hull; with -1/2 they are between two samples. None is outside the bounding box.
     """
     n, d = X.shape
     neighbours = cKDTree(X).query(X, k=min(2 * d, n - 1) + 1)[1][:, 1:]
     points, picked = np.repeat(np.arange(n), 2), rng.integers(0, neighbours.shape[1], 2 * n)
-    reflected = 2 * X[points] - X[neighbours[points, picked]]
-    return np.asarray(np.clip(reflected, X.min(axis=0), X.max(axis=0)))
+    moved = X[points] + reach * (X[points] - X[neighbours[points, picked]])
+    return np.asarray(np.clip(moved, X.min(axis=0), X.max(axis=0)))
 
 
 def fit_searched(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = None) -> Fit:
@@ -379,4 +379,7 @@ def fit_searched(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = 
     if best.contest.refits:
         return replace(fit, output_errors=np.maximum(fit.output_errors, crossfit.output_errors), crossfit=crossfit)
     pooled, typical = crossfit.optimism([refit.output_errors for refit in refits])
-    return replace(fit, output_errors=pooled * fit.output_errors, optimism=typical)
+    jet = best.contest.task.jet
+    probes = probes_around(jet.X[jet.has_value], best.contest.rng(0, 10**6), reach=-0.5)
+    astray = search.instability * crossfit.deviations(probes)
+    return replace(fit, output_errors=np.maximum(pooled * fit.output_errors, astray), optimism=typical)

@@ -113,6 +113,16 @@ class CrossFit:
         pooled, typical = true.sum(axis=0) / estimated.sum(axis=0), np.median(true / estimated, axis=0)
         return np.sqrt(np.maximum(pooled, 1.0)), np.sqrt(np.maximum(typical, 1.0))
 
+    def deviations(self, X: Array) -> Array:
+        """Return by how much fits to different samples differ at the points, of shape (k,).
+
+        Standard deviations from the mean squares of ``f_{-j}(x) - f(x)``, which is the difference of two fits.
+        """
+        n_outputs = self.errors.shape[1]
+        center = self.network.value(X)
+        squares = [np.mean((fold.value(X) - center).reshape(-1, n_outputs) ** 2, axis=0) for fold in self.folds]
+        return np.asarray(np.sqrt(np.mean(squares, axis=0) / 2))
+
     @property
     def _known_gradients(self) -> Index:
         """The number of errors of each partial derivative, of shape (k, d)."""
