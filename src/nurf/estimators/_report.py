@@ -11,6 +11,7 @@ import numpy as np
 from nurf._derivative_checks import DerivativeCheck
 from nurf._types import Array
 from nurf.solvers import VALUES_ONLY
+from nurf.solvers._coverage import MIN_ERRORS
 from nurf.training import Fit, Setting, Trial
 
 SHOWN = 5  # of the arms that were tried at one size
@@ -74,6 +75,8 @@ def describe(fit: Fit, n_samples: int, n_features: int, y_scale: Array, rule: st
 def _errors(fit: Fit, y_scale: Array) -> list[tuple[str, str]]:
     """Return the estimated error, and that of each output if there are several; if there are many, the largest."""
     errors, scales = fit.output_errors, np.atleast_1d(y_scale)
+    if np.isnan(errors).any():
+        return [("estimated error", f"not known: that takes at least {MIN_ERRORS} samples")]
     text = f"{fit.error:.2g} of the standard deviation of the values"
     if len(errors) == 1:
         return [("estimated error", f"{text}, {fit.error * scales[0]:.2g} in their units")]
