@@ -1,8 +1,9 @@
 """Fits as pure functions: data in, a ``Fit`` out."""
 
-from nurf.training._arms import Lane, fit_searched
+from nurf.training._arms import fit_searched
 from nurf.training._crossfit import CrossFit
 from nurf.training._fit import Fit, Stage, Trial
+from nurf.training._lanes import Lane
 from nurf.training._metrics import Diagonal, Full, Isotropic, Metric
 from nurf.training._outer import ALPHAS, fit_outer
 from nurf.training._polish import polish

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nurf.solvers._rows import rows_per_sample
-from nurf.training._arms import Lane
 from nurf.training._fit import Fit, Trial
+from nurf.training._lanes import Lane
 from nurf.training._sparse import SparseStep
 
 LOGGER = logging.getLogger("nurf")

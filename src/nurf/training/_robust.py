@@ -18,9 +18,10 @@ from nurf.networks import ShallowNetwork
 from nurf.solvers import Validation
 from nurf.solvers._coverage import calibration
 from nurf.solvers.ridge import LeastSquares
-from nurf.training._arms import Lane, fit_searched
+from nurf.training._arms import fit_searched
 from nurf.training._crossfit import CrossFit
 from nurf.training._fit import Fit, Trial
+from nurf.training._lanes import Lane
 
 THRESHOLD = 1.345  # in standard deviations: 95% of the efficiency of least squares if errors are normal
 GROSS = 10.0  # standard deviations beyond which an error may be a gross one
