@@ -321,19 +321,21 @@ class TestDerivativeWeight:
 
 class TestSeveralOutputs:
     def test_of_very_different_scales_share_their_hyperplanes(self):
-        X = points()
+        """The units of the outputs change nothing but the units of the predictions."""
+        X, fresh = points(), points(500, seed=9)
         y, gradients, _ = smooth(X)
+        values = np.column_stack([y, y**2, np.exp(y)])
+        slopes = np.stack([gradients, 2 * y[:, None] * gradients, np.exp(y)[:, None] * gradients], 1)
         factors = np.array([1e-6, 1.0, 1e8])
-        second = np.column_stack([y, y**2, np.exp(y)]) * factors
-        slopes = np.stack([gradients, 2 * y[:, None] * gradients, np.exp(y)[:, None] * gradients], 1) * factors[:, None]
-        estimator = model(60).fit(X, second, gradients=slopes)
-        fresh = points(500, seed=9)
-        z = smooth(fresh)[0]
-        truth = np.column_stack([z, z**2, np.exp(z)]) * factors
-        assert len(estimator.hyperplanes_) == estimator.network_.coef.shape[0] <= 60
-        assert estimator.network_.coef.shape[1] == 3
-        errors = np.std(estimator.predict(fresh) - truth, axis=0) / np.std(truth, axis=0)
-        assert np.all(errors < 0.5), errors  # 0.1 at most in eight trials, with a spread of a factor of 1.7
+        fixed = {"density": "local", "width": 0.4, "alpha": 1e-6, "gradient_weight": 0.1, "growth": None}
+        plain, scaled = (
+            model(60, **fixed).fit(X, values * units, gradients=slopes * units[:, None])
+            for units in (np.ones(3), factors)
+        )
+        assert_allclose(scaled.hyperplanes_.normals, plain.hyperplanes_.normals, atol=1e-6)
+        assert scaled.network_.coef.shape == (60, 3)
+        assert_allclose(scaled.predict(fresh) / factors, plain.predict(fresh), rtol=1e-4, atol=1e-5)
+        assert_allclose(scaled.estimated_error_ / factors, plain.estimated_error_, rtol=1e-4)
 
 
 def test_attributes_are_those_of_the_network_not_of_a_size_that_was_left_out():

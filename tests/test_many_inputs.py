@@ -130,7 +130,7 @@ def test_neurons_beyond_the_last_block_are_drawn_too(monkeypatch):
 
 
 def test_a_fit_in_many_dimensions_takes_little_memory(own_memory):
-    jet = make_jet(160, 300)
+    jet = make_jet(160, 500)
     model = RandomFeatureRegressor(
         40, random_state=0, width=0.4, density="nonlocal", gradient_weight=0.1, tail="affine"
     )
@@ -138,6 +138,6 @@ def test_a_fit_in_many_dimensions_takes_little_memory(own_memory):
     model.fit(jet.X, jet.y, gradients=jet.gradients)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # the monomials' derivatives at all points (n, d, d + 1) would take 115 MB, those of one point 0.7 MB
-    assert peak < 80e6
+    # the monomials' derivatives at all points (n, d, d + 1) would take 320 MB, those of one point 2 MB
+    assert peak < 200e6
     assert len(model.hyperplanes_) == 40

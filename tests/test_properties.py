@@ -67,8 +67,8 @@ class TestUnits:
         atol = tolerance(one, y)
         assert_allclose(other.predict(Y) / factor - level, one.predict(X), atol=atol)
         assert_allclose(other.predict_gradient(Y) * unit / factor, one.predict_gradient(X), atol=30 * atol)
-        # Choices that are as good have errors that were estimated apart, each with a standard error of 1 / sqrt(2 n), up
-        # to 0.13 with 30 samples: five of these for the difference of two.
+        # Choices that are as good have errors that were estimated apart, each with a standard error of 1 / sqrt(2 n):
+        # 0.13 with 30 samples, and five of these for the difference of two.
         assert_allclose(other.fit_.error, one.fit_.error, rtol=5 * np.sqrt(2) * 0.13)
 
     @pytest.mark.parametrize("size", [1e-150, 1e150])
