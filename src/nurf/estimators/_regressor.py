@@ -222,15 +222,16 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         activations = self._activations()
         space = self._space(scaled, activations)
         search, sizes = self._sizes(activations[0], space)
-        if not scaled.known:
-            search = replace(search, rows_per_neuron=search.value_rows_per_neuron)
+        values_only = replace(search, rows_per_neuron=search.value_rows_per_neuron)
+        search = search if scaled.known else values_only
         task = Task(scaled, self._alphas(), rule, max_rows=search.max_rows)
         entropy = tuple(int(number) for number in rng.integers(2**32, size=4))
         lanes = [Lane("all data", task, space, search, sizes, entropy)]
         if self._may_ignore_derivatives(scaled, activations[0]):
             values = replace(task, jet=scaled.only(()))
             lanes = [replace(lanes[0], handicap=search.uncertainty(len(values.jet)))]
-            lanes.append(Lane("values alone", values, self._space(values.jet, activations), search, sizes, entropy))
+            space = self._space(values.jet, activations)
+            lanes.append(Lane("values alone", values, space, values_only, sizes, entropy))
         search_for = choose("loss", self.loss, {"squared": fit_searched, "huber": fit_robust})
         progress = watch_race(lanes, self._verbosity())
         fit = search_for(lanes, progress)
