@@ -182,7 +182,12 @@ def run(*task):
             row["std"] = np.mean(np.abs(predictions - truth) <= NORMAL * deviations)
             predictions, deviations = model.predict_gradient(fresh, return_std=True)
             row["gradient std"] = np.mean(np.abs(predictions - slopes) <= NORMAL * deviations)
-    return {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()}
+    return {key: _cell(value) for key, value in row.items()}
+
+
+def _cell(value):
+    """Return a value as it is written to the file."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def tasks(parts, samples, seeds):
@@ -212,7 +217,7 @@ def tasks(parts, samples, seeds):
 def measure(todo, out, n_jobs):
     """Fit what is not yet in the file, and add it there."""
     done = {tuple(row[column] for column in COLUMNS[:6]) for row in read(out)} if out.exists() else set()
-    todo = [task for task in todo if tuple(map(str, task)) not in done]
+    todo = [task for task in todo if tuple(map(_cell, task)) not in done]
     out.parent.mkdir(parents=True, exist_ok=True)
     with out.open("a", newline="") as file, ProcessPoolExecutor(n_jobs) as pool:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
