@@ -254,7 +254,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         Quantiles over samples ``k`` of ``f_{-k}(x) +- |y_k - f_{-k}(x_k)|``, with fits ``f_{-k}`` without the sample.
         For samples that are exchangeable with the new ones, the coverage is at least ``2 coverage - 1``, whatever their
         distribution, and in practice about ``coverage`` (Barber, Candes, Ramdas, Tibshirani 2021). Up to 150 samples
-        leave in five folds, and neurons are sampled without them (CV+). More samples leave one by one, in closed form,
+        leave in seven folds, and neurons are sampled without them (CV+). More samples leave one by one, in closed form,
         and the neurons stay (the jackknife+). The width and alpha are always those of all samples. Trained networks are
         trained again without each of five folds (CV+).
         """

@@ -226,9 +226,11 @@ def fit_searched(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = 
     if not splits:
         return fit
     refits = [state.fit for state in best.states(splits)]
-    crossfit = CrossFit.of(fit.network, [refit.network for refit in refits], held_out)
+    networks = [refit.network for refit in refits]
     if best.contest.refits:
+        crossfit = CrossFit.of(fit.network, networks, held_out)
         return replace(fit, output_errors=np.maximum(fit.output_errors, crossfit.output_errors), crossfit=crossfit)
+    crossfit = CrossFit.of(fit.network, networks, [jet.only(()) for jet in held_out])
     pooled, typical = crossfit.optimism([refit.output_errors for refit in refits])
     jet = best.contest.task.jet
     probes = probes_around(jet.X[jet.has_value], best.contest.rng(0, 10**6), reach=-0.5)

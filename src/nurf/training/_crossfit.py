@@ -19,7 +19,7 @@ from nurf.solvers._coverage import MIN_ERRORS, calibration, plus_interval, requi
 class CrossFit:
     """Fits without each of several folds, and their errors at the samples that they did not see.
 
-    The neurons of each fit are sampled without the fold, so that the errors are those of the whole method. With the
+    Neurons are sampled, or trained, without the fold, so that the errors are those of the whole method. With the
     fits ``f_{-j}`` without fold ``j`` of ``J``, and the errors ``e_k`` at the samples, intervals are those of CV+
     (``plus_interval``). With the jackknife's variance of the fit, ``v(x) = (J - 1) mean_j (f_{-j}(x) - f(x))^2``, the
     standard deviation of a measurement is
@@ -118,9 +118,7 @@ class CrossFit:
 
         Standard deviations from the mean squares of ``f_{-j}(x) - f(x)``, which is the difference of two fits.
         """
-        n_outputs = self.errors.shape[1]
-        center = self.network.value(X)
-        squares = [np.mean((fold.value(X) - center).reshape(-1, n_outputs) ** 2, axis=0) for fold in self.folds]
+        squares = _mean_squares(self.network, self.folds, X, ShallowNetwork.value)
         return np.asarray(np.sqrt(np.mean(squares, axis=0) / 2))
 
     @property
@@ -190,9 +188,19 @@ def _variances(
     evaluate: Callable[[ShallowNetwork, Array], Array],
 ) -> Array:
     """Return the jackknife's variances of the values (n, k), or of the gradients (n, k, d), at the points."""
+    return (len(folds) - 1) * _mean_squares(network, folds, X, evaluate)
+
+
+def _mean_squares(
+    network: ShallowNetwork,
+    folds: Sequence[ShallowNetwork],
+    X: Array,
+    evaluate: Callable[[ShallowNetwork, Array], Array],
+) -> Array:
+    """Return ``mean_j (f_{-j}(x) - f(x))^2`` at the points, for values (n, k) or gradients (n, k, d)."""
     n_outputs = math.prod(network.coefficients.shape[1:])  # also without any neuron or tail
     center = evaluate(network, X)
-    total = sum((evaluate(fold, X) - center) ** 2 for fold in folds) * (len(folds) - 1) / len(folds)
+    total = sum((evaluate(fold, X) - center) ** 2 for fold in folds) / len(folds)
     return np.asarray(total).reshape(len(X), n_outputs, *center.shape[network.coefficients.ndim :])
 
 

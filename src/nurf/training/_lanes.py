@@ -64,14 +64,17 @@ class Lane:
     @property
     def refits(self) -> bool:
         """Whether errors are estimated by refits on folds."""
-        n = int(np.count_nonzero(self.task.jet.has_value))
-        return 2 <= n <= self.search.few_samples and not self.has_other_rows
+        return 2 <= self.n_values <= self.search.few_samples and not self.has_other_rows
+
+    @cached_property
+    def n_values(self) -> int:
+        """The number of samples with a value."""
+        return int(np.count_nonzero(self.task.jet.has_value))
 
     @property
     def tolerance(self) -> float:
         """By how much the error of an alpha may be larger than the smallest: one standard error, if samples are few."""
-        n = int(np.count_nonzero(self.task.jet.has_value))
-        return max(TOLERANCE, standard_error(n)) if self.refits else TOLERANCE
+        return max(TOLERANCE, standard_error(self.n_values)) if self.refits else TOLERANCE
 
     @property
     def has_other_rows(self) -> bool:
@@ -111,7 +114,7 @@ class Lane:
 
         Few samples are held out once each. Of more, some are; and none if there are so many that leave-one-out will do.
         """
-        search, n = self.search, int(np.count_nonzero(self.task.jet.has_value))
+        search, n = self.search, self.n_values
         if not self.refits and (self.has_other_rows or not 2 <= n <= search.max_refit_samples):
             return (), ()
         folds = list(self._folds(self.task, search.n_final_folds))
