@@ -12,7 +12,7 @@ from cases import ACTIVATIONS
 from nurf import RandomFeatureRegressor
 from nurf._scaling import Scaling
 from nurf.activations import Erf, Heaviside, ReLUPower, Sigmoid, Softplus
-from nurf.networks import Features, Hyperplanes, NetworkFunction, ShallowNetwork
+from nurf.networks import Features, Hyperplanes, ShallowNetwork
 
 N_NEURONS, D = 7, 3
 WIDTHS = np.linspace(0.2, 1.0, N_NEURONS)
@@ -75,7 +75,7 @@ def differences(f, X, h):
 @outputs
 def test_values_are_sums_in_the_units_of_the_user(activation, degree, outputs):
     net, change, X = network(activation, degree, outputs), scaling(outputs), points()
-    f = NetworkFunction.of(net, change)
+    f = net.function(change)
     assert f(X).shape == (len(X), *outputs)
     assert_allclose(f(X), textbook(net, change, X), rtol=1e-11, atol=1e-11)
     assert_allclose([f(x) for x in X], f(X), rtol=1e-12, atol=1e-12)
@@ -89,7 +89,7 @@ def test_gradients_are_those_of_the_values(activation, degree, outputs):
     net, change, X = network(activation, degree, outputs), scaling(outputs), points(50)
     distances = net.hyperplanes.signed_distance((X - change.x_center) / change.x_scale)
     X = X[np.abs(distances).min(axis=1) > 0.01][:6]  # steps that cross no kink
-    f = NetworkFunction.of(net, change)
+    f = net.function(change)
     if isinstance(activation, Heaviside):
         with pytest.raises(ValueError, match="derivative 1"):
             f.gradient(X)
@@ -112,7 +112,7 @@ def test_gradients_are_those_of_the_values(activation, degree, outputs):
 
 @outputs
 def test_many_points_are_taken_in_blocks(outputs, monkeypatch):
-    f = NetworkFunction.of(network(Sigmoid(WIDTHS), 1, outputs), scaling(outputs))
+    f = network(Sigmoid(WIDTHS), 1, outputs).function(scaling(outputs))
     X = points(50)
     whole = (f(X), f.gradient(X), *f.value_and_gradient(X))
     monkeypatch.setattr("nurf.networks._function.row_blocks", lambda n, m: [slice(0, 7), slice(7, n)])
@@ -122,7 +122,7 @@ def test_many_points_are_taken_in_blocks(outputs, monkeypatch):
 
 
 def test_the_points_are_left_alone_and_lists_are_points_too():
-    f = NetworkFunction.of(network(Sigmoid(0.3)), scaling())
+    f = network(Sigmoid(0.3)).function(scaling())
     X = points()
     before = X.copy()
     f(X), f.gradient(X), f.value_and_gradient(X[0])

@@ -22,10 +22,10 @@ from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
 from nurf.estimators._data import assemble, canonical
 from nurf.estimators._frames import matched, require_numbers
 from nurf.jets import DERIVATIVE_KINDS, Jet
-from nurf.networks import Hyperplanes, NetworkFunction, ShallowNetwork
+from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.ridge import Posterior
-from nurf.training import CrossFit, Fit
+from nurf.training import CrossFit, Fit, ShallowFit
 
 MAX_WEIGHTS = 10**8  # inner weights of a network: a fit takes several arrays of that size
 MAX_WIDTH = 1e9  # and its inverse is the smallest: derivatives have powers of widths as factors
@@ -127,7 +127,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
     fit_: Fit
     scaling_: Scaling
-    network_: ShallowNetwork
+    network_: Network
     estimated_error_: float | Array
     uncertainty_: Posterior | CrossFit | None
     verbose: int
@@ -209,7 +209,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
     def _set_fit(self, fit: Fit, scaling: Scaling, uncertainty: Posterior | CrossFit | None = None) -> None:
         """Set the attributes that predictions need."""
-        self.fit_, self.scaling_, self.alpha_, self.uncertainty_ = fit, scaling, fit.alpha, uncertainty
+        self.fit_, self.scaling_, self.uncertainty_ = fit, scaling, uncertainty
         self.network_ = fit.network.in_units_of(scaling)
         errors = fit.output_errors * scaling.y_scale
         self.estimated_error_ = errors if np.ndim(scaling.y_scale) else float(errors[0])
@@ -262,7 +262,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
         points = self._inputs(X)
         intervals = self._checked_uncertainty().interval(points, float(coverage))
-        shape = (len(points), *self.fit_.network.coefficients.shape[1:], 2)
+        shape = (len(points), *self.fit_.network.output_shape, 2)
         return np.moveaxis(self.scaling_.values_back(np.moveaxis(intervals.reshape(shape), -1, 0)), 0, -1)
 
     def _checked_uncertainty(self) -> Posterior | CrossFit:
@@ -278,26 +278,39 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         points = self._inputs(X)
         return self.scaling_.hessians_back(self.fit_.network.hessian(points))
 
-    def function(self) -> NetworkFunction:
+    def function(self) -> PointFunction:
         """Return the fitted function for calls at one point or many, without checks: for optimisers and samplers.
 
         With ``f = model.function()``, ``f(x)`` is the value, ``f.gradient(x)`` the gradient, and
         ``f.value_and_gradient(x)`` both, in the units of the data.
         """
         check_is_fitted(self, "fit_")
-        return NetworkFunction.of(self.fit_.network, self.scaling_)
-
-    @property
-    def hyperplanes_(self) -> Hyperplanes:
-        """The hyperplanes of the fitted network, in unscaled inputs."""
-        check_is_fitted(self, "fit_")
-        return self.network_.hyperplanes
+        return self.fit_.network.function(self.scaling_)
 
     def _inputs(self, X: Any) -> Array:
         """Return points in scaled units."""
         check_is_fitted(self, "fit_")
         require_numbers(X=X)
         return self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
+
+
+class ShallowRegressor(NetworkRegressor):
+    """A regressor that is fitted as a shallow network."""
+
+    fit_: ShallowFit
+    network_: ShallowNetwork
+
+    @property
+    def alpha_(self) -> float:
+        """The chosen regularisation."""
+        check_is_fitted(self, "fit_")
+        return self.fit_.alpha
+
+    @property
+    def hyperplanes_(self) -> Hyperplanes:
+        """The hyperplanes of the fitted network, in unscaled inputs."""
+        check_is_fitted(self, "fit_")
+        return self.network_.hyperplanes
 
 
 @contextmanager

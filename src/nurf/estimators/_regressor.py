@@ -16,8 +16,8 @@ from nurf.densities import Density, Local, Nonlocal, Uniform
 from nurf.densities._rows import complete
 from nurf.estimators._base import (
     TAILS,
-    NetworkRegressor,
     SamplesHyperplanes,
+    ShallowRegressor,
     choose,
     sampling_order,
     zero_derivatives,
@@ -58,7 +58,7 @@ AUTO_NEURONS = (150, 4050)  # smallest and largest size for n_neurons="auto"
 AUTO_IMPROVEMENT = 0.05  # by which each further size must lower the error then
 
 
-class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
+class RandomFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
     """Regression by a shallow network with sampled inner weights.
 
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are sampled from a density built
@@ -143,7 +143,7 @@ class RandomFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         Whether derivatives were estimated for the sampling.
     n_samples_ : int
         Number of samples that were fitted.
-    fit_ : Fit
+    fit_ : ShallowFit
         The fit in scaled units, with the path over alpha, the stages, and the trials of the race.
     scaling_ : Scaling
         The change of units.

@@ -12,7 +12,7 @@ from nurf._derivative_checks import DerivativeCheck
 from nurf._types import Array
 from nurf.solvers import VALUES_ONLY
 from nurf.solvers._coverage import MIN_ERRORS
-from nurf.training import Fit, Setting, Trial
+from nurf.training import Fit, Setting, ShallowFit, Trial
 
 SHOWN = 5  # of the arms that were tried at one size
 MAX_OUTPUTS = 10  # whose errors are shown
@@ -38,12 +38,12 @@ class Report:
         return f'<table><caption style="text-align:left;font-weight:bold">{escape(self.title)}</caption>{rows}</table>'
 
 
-def describe(fit: Fit, n_samples: int, n_features: int, y_scale: Array, rule: str, derivatives: str) -> Report:
+def describe(fit: ShallowFit, n_samples: int, n_features: int, y_scale: Array, rule: str, derivatives: str) -> Report:
     """Return what was chosen, and what else was tried.
 
     Parameters
     ----------
-    fit : Fit
+    fit : ShallowFit
     n_samples, n_features : int
     y_scale : array of shape () or (k,)
         The standard deviation of the values of each output.
@@ -87,7 +87,7 @@ def _errors(fit: Fit, y_scale: Array) -> list[tuple[str, str]]:
     return [*lines, ("", f"less for the other {hidden} outputs")] if hidden else lines
 
 
-def describe_loss(fit: Fit, given: bool, check: DerivativeCheck | None) -> str:
+def describe_loss(fit: ShallowFit, given: bool, check: DerivativeCheck | None) -> str:
     """Return what became of the derivatives: how much they count in the loss, or why they do not.
 
     Parameters
@@ -131,7 +131,7 @@ def _density(setting: Setting) -> str:
     return text + (f", in a {setting.metric.name} metric" if setting.metric.needs else "")
 
 
-def _width(setting: Setting, fit: Fit) -> str:
+def _width(setting: Setting, fit: ShallowFit) -> str:
     if not np.any(fit.network.activation.width):
         return "0: the activation is sharp"
     widths = np.unique(np.round(np.atleast_1d(np.asarray(fit.network.activation.width, float)), 6))

@@ -15,7 +15,7 @@ from nurf._types import Array
 from nurf._validation import is_number, is_whole
 from nurf.activations import Activation
 from nurf.densities import Density
-from nurf.estimators._base import TAILS, NetworkRegressor, SamplesHyperplanes, choose
+from nurf.estimators._base import TAILS, SamplesHyperplanes, ShallowRegressor, choose
 from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
 from nurf.jets import Jet
@@ -30,10 +30,10 @@ from nurf.training._stages import sample_features
 N_FOLDS = 5  # refits that say how large the error is
 MAX_WEIGHT = 1e9  # of derivatives beside values: with more, steps do not resolve the values
 
-Model = TypeVar("Model", bound=NetworkRegressor)
+Model = TypeVar("Model", bound=ShallowRegressor)
 
 
-class SparseFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
+class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
     """Regression by a shallow network with trained inner weights, as few neurons as a penalty allows.
 
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)`` minimises half the mean squared error plus ``alpha sum_n psi(|c_n|)``

@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from nurf._blocks import row_blocks
-from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.activations import Activation
-from nurf.networks._network import ShallowNetwork
 from nurf.networks._tails import Tail
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkFunction:
+class ShallowFunction:
     """A network with all changes of units multiplied out, as a function of points that are not checked.
 
     ``f(x) = sum_n c_n sigma(a_n.(x - m) + b_n) + p(x - m)``. A call takes one point of shape (d,) and returns a number,
@@ -65,35 +63,6 @@ class NetworkFunction:
     normals: Array
     tail: Tail
     tail_coef: Array
-
-    @classmethod
-    def of(cls, network: ShallowNetwork, scaling: Scaling) -> NetworkFunction:
-        """Return the function of unscaled inputs that a network of scaled inputs and values stands for."""
-        activation, planes, d = network.activation, network.hyperplanes, network.hyperplanes.dimension
-        width = np.broadcast_to(activation.scale, len(planes))
-        normals = planes.normals / scaling.x_scale
-        tail = Tail(max(network.features.degree, 0), d)  # the mean of the values is a constant
-        tail_coef = np.zeros((len(tail), *network.coefficients.shape[1:]))
-        tail_coef[: len(network.tail_coef)] = network.tail_coef * scaling.y_scale
-        tail_coef = tail.substitution(np.zeros(d), scaling.x_scale) @ tail_coef
-        tail_coef[0] += scaling.y_center
-
-        def weighted(k: int) -> Array:
-            if k > activation.n_derivatives:
-                return np.zeros_like(network.coef)
-            return np.asarray((network.coef.T * activation.amplitude(k)).T * scaling.y_scale)
-
-        return cls(
-            activation,
-            scaling.x_center,
-            np.ascontiguousarray((normals / width[:, None]).T),
-            planes.offsets / width,
-            weighted(0),
-            weighted(1),
-            normals,
-            tail,
-            tail_coef,
-        )
 
     def __call__(self, x: Any) -> Any:
         """Return the value at ``x``."""

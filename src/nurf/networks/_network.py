@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,8 @@ from nurf._blocks import BLOCK_ELEMENTS, row_blocks
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.activations import Activation
-from nurf.jets import DERIVATIVE_KINDS, Jet
+from nurf.networks._base import Network
+from nurf.networks._function import ShallowFunction
 from nurf.networks._hyperplanes import Hyperplanes
 from nurf.networks._tails import Tail
 
@@ -123,7 +124,7 @@ class Features:
 
 
 @dataclass(frozen=True, eq=False)
-class ShallowNetwork:
+class ShallowNetwork(Network):
     """The function ``x -> sum_n c_n sigma(a_n.x + b_n) + p(x)`` (paper, eq. 2.1).
 
     Parameters
@@ -145,6 +146,21 @@ class ShallowNetwork:
                 f"got shape {coefficients.shape}"
             )
         object.__setattr__(self, "coefficients", coefficients)
+
+    @property
+    def dimension(self) -> int:
+        """The number of inputs."""
+        return self.hyperplanes.dimension
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """() for one output, (k,) for ``k`` outputs."""
+        return self.coefficients.shape[1:]
+
+    @property
+    def n_derivatives(self) -> int:
+        """The highest order of derivatives that the activation has, at most 2."""
+        return min(self.activation.n_derivatives, 2)
 
     @property
     def hyperplanes(self) -> Hyperplanes:
@@ -191,12 +207,6 @@ class ShallowNetwork:
         result += self.features.tail.hessian(X, self._columns(self.tail_coef))
         return result.reshape(len(X), *self.coefficients.shape[1:], d, d)
 
-    def jet(self, X: Array, kinds: Collection[str] = tuple(DERIVATIVE_KINDS.values())) -> Jet:
-        """Return the jet of the network at the points, with the given kinds of derivatives."""
-        gradients = self.gradient(X) if "gradients" in kinds else None
-        hessians = self.hessian(X) if "hessians" in kinds else None
-        return Jet(X, self.value(X), gradients, hessians)
-
     def in_units_of(self, scaling: Scaling) -> ShallowNetwork:
         """Return the same network as a function of the unscaled inputs, with unscaled values.
 
@@ -217,6 +227,34 @@ class ShallowNetwork:
         tail = features.tail.substitution(scaling.x_center, scaling.x_scale) @ tail
         tail[0] += scaling.y_center
         return ShallowNetwork(features, np.concatenate([coef, tail]))
+
+    def function(self, scaling: Scaling) -> ShallowFunction:
+        """Return the network as a plain function of the unscaled inputs."""
+        activation, planes, d = self.activation, self.hyperplanes, self.dimension
+        width = np.broadcast_to(activation.scale, len(planes))
+        normals = planes.normals / scaling.x_scale
+        tail = Tail(max(self.features.degree, 0), d)  # the mean of the values is a constant
+        tail_coef = np.zeros((len(tail), *self.output_shape))
+        tail_coef[: len(self.tail_coef)] = self.tail_coef * scaling.y_scale
+        tail_coef = tail.substitution(np.zeros(d), scaling.x_scale) @ tail_coef
+        tail_coef[0] += scaling.y_center
+
+        def weighted(k: int) -> Array:
+            if k > activation.n_derivatives:
+                return np.zeros_like(self.coef)
+            return np.asarray((self.coef.T * activation.amplitude(k)).T * scaling.y_scale)
+
+        return ShallowFunction(
+            activation,
+            scaling.x_center,
+            np.ascontiguousarray((normals / width[:, None]).T),
+            planes.offsets / width,
+            weighted(0),
+            weighted(1),
+            normals,
+            tail,
+            tail_coef,
+        )
 
     def _weighted_sums(self, X: Array, k: int, vectors: Array) -> Array:
         """Return ``sum_n c_n sigma^(k)(a_n.x + b_n) v_n``, ``v_n`` the rows of ``vectors`` (N, m): (n, outputs, m)."""

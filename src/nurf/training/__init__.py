@@ -2,7 +2,7 @@
 
 from nurf.training._arms import fit_searched
 from nurf.training._crossfit import CrossFit
-from nurf.training._fit import Fit, Stage, Trial
+from nurf.training._fit import Fit, ShallowFit, Stage, Trial
 from nurf.training._lanes import Lane
 from nurf.training._metrics import Diagonal, Full, Isotropic, Metric
 from nurf.training._outer import ALPHAS, fit_outer
@@ -30,6 +30,7 @@ __all__ = [
     "Rung",
     "Search",
     "Setting",
+    "ShallowFit",
     "Source",
     "Space",
     "SparseFit",

@@ -12,7 +12,7 @@ from nurf._types import Array
 from nurf.solvers import Loss
 from nurf.solvers.ridge import largest_near_best
 from nurf.training._crossfit import CrossFit
-from nurf.training._fit import Fit, Stage, Trial
+from nurf.training._fit import ShallowFit, Stage, Trial
 from nurf.training._lanes import Lane, Split, probes_around
 from nurf.training._race import finite, race, score
 from nurf.training._settings import FromData, Setting
@@ -198,7 +198,7 @@ def _pooled(
     return float(alphas[best]), np.sqrt(mean_squares[best])
 
 
-def fit_searched(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = None) -> Fit:
+def fit_searched(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = None) -> ShallowFit:
     """Return the best sampled network of a race over the settings of all lanes, which share search and sizes.
 
     ``watch`` is called with each trial of the race.

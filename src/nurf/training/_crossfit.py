@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +10,7 @@ import numpy as np
 from nurf._blocks import row_blocks
 from nurf._types import Array, Index
 from nurf.jets import Jet
-from nurf.networks import ShallowNetwork
+from nurf.networks import Network
 from nurf.solvers._coverage import MIN_ERRORS, calibration, plus_interval, require_errors, standard_error
 
 
@@ -31,9 +30,9 @@ class CrossFit:
 
     Parameters
     ----------
-    network : ShallowNetwork
+    network : Network
         The fit to all samples.
-    folds : tuple of ShallowNetwork
+    folds : tuple of Network
         The fits without each fold.
     fold_of : array of shape (m,)
         The fold of each sample with a value.
@@ -47,8 +46,8 @@ class CrossFit:
         The same variance of the gradients.
     """
 
-    network: ShallowNetwork
-    folds: tuple[ShallowNetwork, ...]
+    network: Network
+    folds: tuple[Network, ...]
     fold_of: Index
     errors: Array
     variances: Array
@@ -56,7 +55,7 @@ class CrossFit:
     gradient_variances: Array
 
     @classmethod
-    def of(cls, network: ShallowNetwork, folds: Sequence[ShallowNetwork], held_out: Sequence[Jet]) -> CrossFit:
+    def of(cls, network: Network, folds: Sequence[Network], held_out: Sequence[Jet]) -> CrossFit:
         """Return the cross-fit of ``network``, with the samples that each of the ``folds`` did not see."""
         valued = [jet.with_values() for jet in held_out]
         fold_of = np.repeat(np.arange(len(folds)), [len(jet) for jet in valued])
@@ -69,7 +68,7 @@ class CrossFit:
             tuple(folds),
             fold_of,
             np.concatenate(errors) * (roots / np.sqrt(np.mean(roots**2)))[:, None],
-            _variances(network, folds, points, ShallowNetwork.value),
+            _variances(network, folds, points, _value),
             np.concatenate(slopes),
             _gradient_variances(network, folds, held_out),
         )
@@ -77,9 +76,9 @@ class CrossFit:
     @classmethod
     def by_refits(
         cls,
-        network: ShallowNetwork,
+        network: Network,
         jet: Jet,
-        refit: Callable[[Jet], ShallowNetwork],
+        refit: Callable[[Jet], Network],
         n_folds: int,
         rng: np.random.Generator,
     ) -> CrossFit:
@@ -118,7 +117,7 @@ class CrossFit:
 
         Standard deviations from the mean squares of ``f_{-j}(x) - f(x)``, which is the difference of two fits.
         """
-        squares = _mean_squares(self.network, self.folds, X, ShallowNetwork.value)
+        squares = _mean_squares(self.network, self.folds, X, _value)
         return np.asarray(np.sqrt(np.mean(squares, axis=0) / 2))
 
     @property
@@ -129,7 +128,7 @@ class CrossFit:
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
         require_errors(len(self.errors))
-        variances = _variances(self.network, self.folds, X, ShallowNetwork.value)
+        variances = _variances(self.network, self.folds, X, _value)
         return _calibrated(variances, self.errors, self.variances)
 
     def gradient_std(self, X: Array) -> Array:
@@ -139,7 +138,7 @@ class CrossFit:
         the factor by which the errors of the values are larger than this difference.
         """
         require_errors(len(self.errors))
-        variances = _variances(self.network, self.folds, X, ShallowNetwork.gradient)
+        variances = _variances(self.network, self.folds, X, _gradient)
         size = np.sqrt(np.mean(self.variances, axis=0))
         factor = np.divide(self.output_errors, size, out=np.ones_like(size), where=size > 0)
         known = self._known_gradients >= MIN_ERRORS
@@ -165,43 +164,50 @@ def assign_folds(jet: Jet, n_folds: int, rng: np.random.Generator) -> Index:
     return fold_of
 
 
-def _gradient_errors(fold: ShallowNetwork, jet: Jet) -> Array:
+def _value(network: Network, X: Array) -> Array:
+    return network.value(X)
+
+
+def _gradient(network: Network, X: Array) -> Array:
+    return network.gradient(X)
+
+
+def _gradient_errors(fold: Network, jet: Jet) -> Array:
     """Return the errors of the gradients of a fit, of shape (n, k, d), NaN if a gradient is not known."""
     shape = (len(jet), jet.y[:1].size, jet.n_features)
-    if jet.gradients is None or jet.frames is not None or not fold.activation.n_derivatives:
+    if jet.gradients is None or jet.frames is not None or not fold.n_derivatives:
         return np.full(shape, np.nan)
     return np.asarray((jet.gradients - fold.gradient(jet.X)).reshape(shape))
 
 
-def _gradient_variances(network: ShallowNetwork, folds: Sequence[ShallowNetwork], held_out: Sequence[Jet]) -> Array:
+def _gradient_variances(network: Network, folds: Sequence[Network], held_out: Sequence[Jet]) -> Array:
     """Return the jackknife's variances of the gradients at the samples, of shape (n, k, d), NaN if there are none."""
     X = np.concatenate([jet.X for jet in held_out])
-    if held_out[0].gradients is None or not network.activation.n_derivatives:
-        return np.full((len(X), network.coefficients[:1].size, X.shape[1]), np.nan)
-    return _variances(network, folds, X, ShallowNetwork.gradient)
+    if held_out[0].gradients is None or not network.n_derivatives:
+        return np.full((len(X), network.n_outputs, X.shape[1]), np.nan)
+    return _variances(network, folds, X, _gradient)
 
 
 def _variances(
-    network: ShallowNetwork,
-    folds: Sequence[ShallowNetwork],
+    network: Network,
+    folds: Sequence[Network],
     X: Array,
-    evaluate: Callable[[ShallowNetwork, Array], Array],
+    evaluate: Callable[[Network, Array], Array],
 ) -> Array:
     """Return the jackknife's variances of the values (n, k), or of the gradients (n, k, d), at the points."""
     return (len(folds) - 1) * _mean_squares(network, folds, X, evaluate)
 
 
 def _mean_squares(
-    network: ShallowNetwork,
-    folds: Sequence[ShallowNetwork],
+    network: Network,
+    folds: Sequence[Network],
     X: Array,
-    evaluate: Callable[[ShallowNetwork, Array], Array],
+    evaluate: Callable[[Network, Array], Array],
 ) -> Array:
     """Return ``mean_j (f_{-j}(x) - f(x))^2`` at the points, for values (n, k) or gradients (n, k, d)."""
-    n_outputs = math.prod(network.coefficients.shape[1:])  # also without any neuron or tail
     center = evaluate(network, X)
     total = sum((evaluate(fold, X) - center) ** 2 for fold in folds) / len(folds)
-    return np.asarray(total).reshape(len(X), n_outputs, *center.shape[network.coefficients.ndim :])
+    return np.asarray(total).reshape(len(X), network.n_outputs, *center.shape[1 + len(network.output_shape) :])
 
 
 def _calibrated(variances: Array, errors: Array, at_samples: Array) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nurf._types import Array
-from nurf.networks import ShallowNetwork
+from nurf.networks import Network, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss
 from nurf.training._crossfit import CrossFit
 from nurf.training._settings import Setting
@@ -69,33 +69,53 @@ class Trial:
     loss: Loss = VALUES_ONLY
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Fit:
-    """A fitted network and how its regularisation was chosen.
+    """A fitted network and its estimated error: all that is common to the ways to fit one.
+
+    Attributes
+    ----------
+    network : Network
+    output_errors : array of shape (k,)
+        The estimated root mean square error of each output.
+    loss : Loss
+        How much derivatives counted.
+    trials : tuple of Trial
+        What was tried before, if there was a choice.
+    """
+
+    network: Network
+    output_errors: Array
+    loss: Loss = VALUES_ONLY
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def error(self) -> float:
+        """The estimated root mean square error, outputs added up."""
+        return float(np.sqrt(np.sum(self.output_errors**2)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShallowFit(Fit):
+    """A fitted shallow network and how its regularisation was chosen.
 
     Attributes
     ----------
     network : ShallowNetwork
     alpha : float
         The chosen regularisation, in units of the mean energy of a feature.
-    output_errors : array of shape (k,)
-        The estimated root mean square error of each output.
     alphas : array of shape (A,)
         The path that was tried.
     mean_squares : array of shape (A, k)
         The estimated mean squared errors of its members.
     history : tuple of Stage
         The stages of the fit.
-    loss : Loss
-        How much derivatives counted.
     ridge_alpha : float
         The chosen regularisation, in the units of ``Ridge``.
     precise : bool
         Whether alpha is so small that it took ``PreciseRidge``.
     stage : Stage or None
         The stage that gave the network its last neurons. It is not the last one if that did not help.
-    trials : tuple of Trial
-        What was tried before, if there was a choice.
     probed : array of shape (A, m, k) or None
         Predictions of all members of the path at the probes of the rule, while fits are compared.
     crossfit : CrossFit or None
@@ -106,23 +126,15 @@ class Fit:
 
     network: ShallowNetwork
     alpha: float
-    output_errors: Array
     alphas: Array
     mean_squares: Array
     history: tuple[Stage, ...] = ()
-    loss: Loss = VALUES_ONLY
     ridge_alpha: float = 0.0
     precise: bool = False
     stage: Stage | None = None
-    trials: tuple[Trial, ...] = ()
     probed: Array | None = None
     crossfit: CrossFit | None = None
     optimism: Array | None = None
-
-    @property
-    def error(self) -> float:
-        """The estimated root mean square error, outputs added up."""
-        return float(np.sqrt(np.sum(self.output_errors**2)))
 
     @property
     def errors(self) -> Array:

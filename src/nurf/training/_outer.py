@@ -11,7 +11,7 @@ from nurf.jets import Jet
 from nurf.networks import Features, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, LeaveOneOut, Loss, Rule
 from nurf.solvers.ridge import LeastSquares, Ridge, largest_near_best
-from nurf.training._fit import Fit
+from nurf.training._fit import ShallowFit
 
 # Rounded, so that every machine has the same numbers. The smallest are lost in the rounding of a Gram matrix.
 ALPHAS = np.array([float(f"{10 ** (-14 * i / 15):.6g}") for i in range(16)])
@@ -27,7 +27,7 @@ def fit_outer(
     alphas: Array | None = None,
     rule: Rule | None = None,
     loss: Loss = VALUES_ONLY,
-) -> Fit:
+) -> ShallowFit:
     """Return the network of given features whose outer weights are found by ridge regression.
 
     Parameters
@@ -53,7 +53,7 @@ def fit_least_squares(
     alphas: Array | None = None,
     rule: Rule | None = None,
     max_precise_operations: float = MAX_PRECISE_OPERATIONS,
-) -> Fit:
+) -> ShallowFit:
     """Return the same for a least-squares problem.
 
     If the largest alpha of the default path is the best, larger ones are tried too. If the smallest is, smaller ones
@@ -71,7 +71,7 @@ def fit_least_squares(
     return _better(fit, _fit_path(problem, loss, PRECISE_ALPHAS, rule))
 
 
-def _fit_path(problem: LeastSquares, loss: Loss, alphas: Array, rule: Rule) -> Fit:
+def _fit_path(problem: LeastSquares, loss: Loss, alphas: Array, rule: Rule) -> ShallowFit:
     """Return the best fit along a path; alphas that a Gram matrix cannot resolve take the precise form."""
     precise = alphas < ALPHAS[-1] * (1 - 1e-6)
     fits = [
@@ -82,7 +82,7 @@ def _fit_path(problem: LeastSquares, loss: Loss, alphas: Array, rule: Rule) -> F
     return fits[0] if len(fits) == 1 else _better(*fits)
 
 
-def _better(first: Fit, second: Fit) -> Fit:
+def _better(first: ShallowFit, second: ShallowFit) -> ShallowFit:
     """Return the fit with the largest alpha whose error is near the best of both paths, with both paths."""
     alphas = np.concatenate([first.alphas, second.alphas])
     mean_squares = np.concatenate([first.mean_squares, second.mean_squares])
@@ -93,18 +93,18 @@ def _better(first: Fit, second: Fit) -> Fit:
     return replace(first if best in first.alphas else second, alphas=alphas, mean_squares=mean_squares, probed=probed)
 
 
-def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool) -> Fit:
+def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool) -> ShallowFit:
     ridge_alphas = alphas * (ridge.feature_energy or 1.0)
     path = ridge.solve(ridge_alphas)
     mean_squares = rule.mean_squares(ridge, ridge_alphas, path)
     best = largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)))
     network = ShallowNetwork(ridge.features, path[best].reshape(-1, *ridge.jet.y.shape[1:]))
-    return Fit(
-        network,
-        float(alphas[best]),
-        np.sqrt(mean_squares[best]),
-        alphas,
-        mean_squares,
+    return ShallowFit(
+        network=network,
+        alpha=float(alphas[best]),
+        output_errors=np.sqrt(mean_squares[best]),
+        alphas=alphas,
+        mean_squares=mean_squares,
         loss=ridge.loss,
         ridge_alpha=float(ridge_alphas[best]),
         precise=precise,

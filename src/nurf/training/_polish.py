@@ -16,14 +16,14 @@ from nurf.solvers.sparse._objective import Objective
 from nurf.solvers.sparse._options import SparseOptions
 from nurf.solvers.sparse._penalties import Squared
 from nurf.training._crossfit import CrossFit
-from nurf.training._fit import Fit
+from nurf.training._fit import ShallowFit
 from nurf.training._outer import fit_outer
 from nurf.training._sparse import in_columns, in_shape_of, inner_bounds
 
 
 def polish(
-    fit: Fit, jet: Jet, n_steps: int = 10, *, loss: Loss | None = None, widths: bool = False, n_folds: int = 5
-) -> Fit:
+    fit: ShallowFit, jet: Jet, n_steps: int = 10, *, loss: Loss | None = None, widths: bool = False, n_folds: int = 5
+) -> ShallowFit:
     """Return the fit with its inner weights trained from where they are, by a few Gauss-Newton steps.
 
     The objective is that of ridge regression, ``L + alpha N / 2 |c|^2`` (paper, eq. 1.6), now as a function of all
@@ -31,7 +31,7 @@ def polish(
 
     Parameters
     ----------
-    fit : Fit
+    fit : ShallowFit
         What ``fit_random`` or ``fit_adaptive`` returned.
     jet : Jet
         The data that it was fitted to, in the same units.
@@ -47,7 +47,7 @@ def polish(
 
     Returns
     -------
-    Fit
+    ShallowFit
         With the same alpha. Its errors are those at the samples of the folds, NaN without folds or with fewer than
         three samples.
     """
@@ -69,7 +69,9 @@ def polish(
     return replace(fit, crossfit=crossfit, output_errors=crossfit.output_errors)
 
 
-def _trained(fit: Fit, network: ShallowNetwork, jet: Jet, n_steps: int, loss: Loss, widths: bool) -> ShallowNetwork:
+def _trained(
+    fit: ShallowFit, network: ShallowNetwork, jet: Jet, n_steps: int, loss: Loss, widths: bool
+) -> ShallowNetwork:
     """Return the network after some steps on the objective of the fit."""
     misfit, options = Misfit(jet, loss), SparseOptions(tolerance=0.0, max_steps=n_steps)
     misfit.require(network.activation)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nurf.solvers._rows import rows_per_sample
-from nurf.training._fit import Fit, Trial
+from nurf.training._fit import ShallowFit, Trial
 from nurf.training._lanes import Lane
 from nurf.training._sparse import SparseStep
 
@@ -100,7 +100,7 @@ class RaceProgress:
         elif sys.stderr.isatty():
             print(f"\r\033[Knurf: {counted}", end="", file=sys.stderr, flush=True)
 
-    def done(self, fit: Fit) -> None:
+    def done(self, fit: ShallowFit) -> None:
         """Write the result."""
         size, seconds = fit.network.features.n_neurons, _duration(time.perf_counter() - self._start)
         _say(f"{size} neurons after {seconds}: estimated error {fit.error:.2g} of the standard deviation of the values")

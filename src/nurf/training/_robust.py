@@ -20,7 +20,7 @@ from nurf.solvers._coverage import calibration
 from nurf.solvers.ridge import LeastSquares
 from nurf.training._arms import fit_searched
 from nurf.training._crossfit import CrossFit
-from nurf.training._fit import Fit, Trial
+from nurf.training._fit import ShallowFit, Trial
 from nurf.training._lanes import Lane
 
 THRESHOLD = 1.345  # in standard deviations: 95% of the efficiency of least squares if errors are normal
@@ -55,7 +55,7 @@ class HuberFit:
     shares: Array
 
     @classmethod
-    def of(cls, fit: Fit, jet: Jet, cleaned: Jet) -> HuberFit:
+    def of(cls, fit: ShallowFit, jet: Jet, cleaned: Jet) -> HuberFit:
         """Return the least-squares fit to ``cleaned``, with the features, the loss and the alpha of ``fit``."""
         features, alphas, valued = fit.network.features, np.array([fit.ridge_alpha]), np.flatnonzero(jet.has_value)
         ridge = LeastSquares(features, cleaned).ridge(fit.loss, precise=fit.precise)
@@ -116,7 +116,7 @@ class HuberFit:
         return replace(validation, y=values + np.clip(validation.y - values, -threshold, threshold))
 
 
-def fit_robust(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = None) -> Fit:
+def fit_robust(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = None) -> ShallowFit:
     """Return the best sampled network of a race with Huber's loss.
 
     Races at the first size alternate with the cleaning of the data, as long as that makes the errors smaller. The last
@@ -145,7 +145,7 @@ def fit_robust(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = No
 
 
 def fit_huber(
-    fit: Fit, jet: Jet, cleaned: Jet | None = None, *, max_steps: int = MAX_STEPS, tolerance: float = TOLERANCE
+    fit: ShallowFit, jet: Jet, cleaned: Jet | None = None, *, max_steps: int = MAX_STEPS, tolerance: float = TOLERANCE
 ) -> HuberFit:
     """Return the outer weights with Huber's loss, by least-squares fits to data that are cleaned more and more.
 
@@ -160,7 +160,7 @@ def fit_huber(
 
     Parameters
     ----------
-    fit : Fit
+    fit : ShallowFit
         Its features, its loss and its alpha are kept.
     jet : Jet
         The data.

@@ -26,7 +26,7 @@ from nurf.solvers.sparse._options import SparseOptions
 from nurf.solvers.sparse._penalties import LogPenalty, Penalty
 from nurf.solvers.sparse._solver import Solution, search_peaks, solve_sparse
 from nurf.training._crossfit import CrossFit
-from nurf.training._fit import Fit, Stage
+from nurf.training._fit import ShallowFit, Stage
 from nurf.training._outer import fit_outer
 
 
@@ -61,7 +61,7 @@ class SparseStep(Stage):
 
 
 @dataclass(frozen=True, eq=False)
-class SparseFit(Fit):
+class SparseFit(ShallowFit):
     """A trained network, with all steps of the path over alpha in its history.
 
     Here ``alpha`` is the factor of ``sum psi(|c_n|)`` itself.
@@ -160,7 +160,15 @@ def fit_sparse(
     values = np.array([step.alpha for step in steps])
     mean_squares = np.array([step.output_errors**2 for step in steps])
     best = steps[largest_near_best(values, np.sqrt(mean_squares.sum(axis=1)))]
-    fit = SparseFit(best.network, best.alpha, best.output_errors, values, mean_squares, history=tuple(steps), loss=loss)
+    fit = SparseFit(
+        network=best.network,
+        alpha=best.alpha,
+        output_errors=best.output_errors,
+        alphas=values,
+        mean_squares=mean_squares,
+        history=tuple(steps),
+        loss=loss,
+    )
     if n_folds == 0 or np.count_nonzero(jet.has_value) < MIN_ERRORS:
         return fit
 

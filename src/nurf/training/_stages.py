@@ -18,7 +18,7 @@ from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Domain, Features
 from nurf.solvers import VALUES_ONLY, Loss, Rule
 from nurf.solvers.ridge import LeastSquares
-from nurf.training._fit import Fit, Stage
+from nurf.training._fit import ShallowFit, Stage
 from nurf.training._outer import MAX_PRECISE_OPERATIONS, fit_least_squares
 from nurf.training._settings import FromData, FromResidual, Setting
 
@@ -65,7 +65,7 @@ class State:
     fallback: str | None
 
     @cached_property
-    def fit(self) -> Fit:
+    def fit(self) -> ShallowFit:
         """The fit of all outer weights."""
         return fit_least_squares(
             self.problem,
@@ -140,7 +140,7 @@ def fit_random(
     rule: Rule | None = None,
     loss: Loss = VALUES_ONLY,
     domain: Domain | None = None,
-) -> Fit:
+) -> ShallowFit:
     """Return a network with inner weights sampled from ``density`` and outer weights from ridge regression.
 
     Parameters
@@ -178,7 +178,7 @@ def fit_adaptive(
     domain: Domain | None = None,
     patience: int = 2,
     improvement: float = 0.01,
-) -> Fit:
+) -> ShallowFit:
     """Return a network whose neurons are sampled in stages, each from the density of the residual of the one before.
 
     The first stage samples from ``density`` of the data, each later one from that of the residual ``f - network``
@@ -197,7 +197,7 @@ def fit_adaptive(
 
     Returns
     -------
-    Fit
+    ShallowFit
         The stage of the smallest error, with the history of all stages.
     """
     counts = _checked(counts)
@@ -207,7 +207,7 @@ def fit_adaptive(
         require_derivatives(activation, density.needs)
     task = Task(jet, alphas, rule, domain)
     state: State | None = None
-    best: Fit | None = None
+    best: ShallowFit | None = None
     history: list[Stage] = []
     idle = 0
     for size in counts:

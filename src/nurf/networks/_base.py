@@ -1,0 +1,82 @@
+"""What every fitted function offers, whichever way it was fitted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from typing import Protocol, Self
+
+import numpy as np
+
+from nurf._scaling import Scaling
+from nurf._types import Array
+from nurf.jets import DERIVATIVE_KINDS, Jet
+
+
+class PointFunction(Protocol):
+    """A function of one point (d,) or many points (n, d) that are not checked, with its gradient."""
+
+    def __call__(self, x: Array) -> Array:
+        """Return the value at ``x``."""
+        ...
+
+    def gradient(self, x: Array) -> Array:
+        """Return the gradient at ``x``."""
+        ...
+
+    def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Return both, which costs less than one after the other."""
+        ...
+
+
+class Network(ABC):
+    """A function of ``d`` inputs with derivatives, for one output or ``k`` outputs.
+
+    Predictions, reports and plots know nothing else of a fit.
+    """
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """The number ``d`` of inputs."""
+
+    @property
+    @abstractmethod
+    def output_shape(self) -> tuple[int, ...]:
+        """() for one output, (k,) for ``k`` outputs."""
+
+    @property
+    @abstractmethod
+    def n_derivatives(self) -> int:
+        """The highest order of derivatives that exist, at most 2."""
+
+    @abstractmethod
+    def value(self, X: Array) -> Array:
+        """Return the values at the points, of shape (n,) or (n, k)."""
+
+    @abstractmethod
+    def gradient(self, X: Array) -> Array:
+        """Return the gradients at the points, of shape (n, d) or (n, k, d)."""
+
+    @abstractmethod
+    def hessian(self, X: Array) -> Array:
+        """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
+
+    @abstractmethod
+    def in_units_of(self, scaling: Scaling) -> Self:
+        """Return the same network as a function of the unscaled inputs, with unscaled values."""
+
+    @abstractmethod
+    def function(self, scaling: Scaling) -> PointFunction:
+        """Return the network as a plain function of the unscaled inputs."""
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of outputs."""
+        return int(np.prod(self.output_shape, dtype=int))
+
+    def jet(self, X: Array, kinds: Collection[str] = tuple(DERIVATIVE_KINDS.values())) -> Jet:
+        """Return the jet of the network at the points, with the given kinds of derivatives."""
+        gradients = self.gradient(X) if "gradients" in kinds else None
+        hessians = self.hessian(X) if "hessians" in kinds else None
+        return Jet(X, self.value(X), gradients, hessians)
