@@ -16,9 +16,9 @@ LEVELS = [
     {"_scaling", "_tensors", "activations"},
     {"_derivative_checks"},
     {"networks"},
-    {"densities", "problems"},
+    {"densities", "kernels", "problems"},
     {"solvers"},
-    {"training", "kernels"},
+    {"training"},
     {"estimators"},
     {"plots"},
 ]

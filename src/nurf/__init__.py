@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from nurf import activations, densities, differentiation, jets, kernels, networks, problems, solvers, training
 from nurf._derivative_checks import DerivativeCheck, check_derivatives
-from nurf.estimators import RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor, polish
+from nurf.estimators import (
+    KernelFeatureRegressor,
+    RandomFeatureMap,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    polish,
+)
 from nurf.jets import Jet
 
 __version__ = version("nurf")
@@ -14,6 +20,7 @@ __version__ = version("nurf")
 __all__ = [  # without `plots`: `from nurf import *` must not require matplotlib
     "DerivativeCheck",
     "Jet",
+    "KernelFeatureRegressor",
     "RandomFeatureMap",
     "RandomFeatureRegressor",
     "SparseFeatureRegressor",

@@ -23,9 +23,8 @@ from nurf.estimators._data import assemble, canonical
 from nurf.estimators._frames import matched, require_numbers
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
-from nurf.solvers._coverage import MIN_ERRORS
-from nurf.solvers.ridge import Posterior
-from nurf.training import CrossFit, Fit, ShallowFit
+from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
+from nurf.training import Fit, ShallowFit
 
 MAX_WEIGHTS = 10**8  # inner weights of a network: a fit takes several arrays of that size
 MAX_WIDTH = 1e9  # and its inverse is the smallest: derivatives have powers of widths as factors
@@ -129,7 +128,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     scaling_: Scaling
     network_: Network
     estimated_error_: float | Array
-    uncertainty_: Posterior | CrossFit | None
+    uncertainty_: Uncertainty | None
     verbose: int
 
     def fit(
@@ -207,7 +206,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
             raise ValueError(f"`verbose` must be a whole number >= 0, got {self.verbose!r}")
         return int(self.verbose)
 
-    def _set_fit(self, fit: Fit, scaling: Scaling, uncertainty: Posterior | CrossFit | None = None) -> None:
+    def _set_fit(self, fit: Fit, scaling: Scaling, uncertainty: Uncertainty | None = None) -> None:
         """Set the attributes that predictions need."""
         self.fit_, self.scaling_, self.uncertainty_ = fit, scaling, uncertainty
         self.network_ = fit.network.in_units_of(scaling)
@@ -265,7 +264,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         shape = (len(points), *self.fit_.network.output_shape, 2)
         return np.moveaxis(self.scaling_.values_back(np.moveaxis(intervals.reshape(shape), -1, 0)), 0, -1)
 
-    def _checked_uncertainty(self) -> Posterior | CrossFit:
+    def _checked_uncertainty(self) -> Uncertainty:
         if self.uncertainty_ is None:
             raise ValueError(
                 f"standard deviations and intervals of trained networks need at least {MIN_ERRORS} samples with a "

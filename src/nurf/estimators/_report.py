@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +13,12 @@ from nurf._derivative_checks import DerivativeCheck
 from nurf._types import Array
 from nurf.solvers import VALUES_ONLY
 from nurf.solvers._coverage import MIN_ERRORS
-from nurf.training import Fit, Setting, ShallowFit, Trial
+from nurf.solvers.process import rounding_floor
+from nurf.training import Fit, Setting, ShallowFit, Trial, WideFit
 
 SHOWN = 5  # of the arms that were tried at one size
 MAX_OUTPUTS = 10  # whose errors are shown
+MAX_INPUTS = 8  # whose scales are shown
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,83 @@ def _errors(fit: Fit, y_scale: Array) -> list[tuple[str, str]]:
     return [*lines, ("", f"less for the other {hidden} outputs")] if hidden else lines
 
 
+def describe_process(
+    fit: WideFit,
+    scales: list[tuple[str, float]],
+    noise: dict[str, Any],
+    y_scale: Array,
+    derivatives: str,
+    n_samples: int,
+) -> Report:
+    """Return what an infinitely wide network has learned, and what else was tried.
+
+    Parameters
+    ----------
+    fit : WideFit
+    scales : list of (name, number)
+        How much each input matters.
+    noise : dict
+        Standard deviations of the noise of values and derivatives.
+    y_scale : array of shape () or (k,)
+        The standard deviation of the values of each output.
+    derivatives : str
+        What became of the derivatives.
+    n_samples : int
+    """
+    d, rows = len(scales), fit.posterior.process.rows
+    ordered = sorted(scales, key=lambda scale: -scale[1])
+    shown = ", ".join(f"{name} {size:.2g}" for name, size in ordered[:MAX_INPUTS])
+    rest = f", and {d - MAX_INPUTS} more" if d > MAX_INPUTS else ""
+    floor = np.sqrt(rounding_floor(len(rows)) * fit.posterior.process.variances.max())
+    lines = [
+        ("kernel", fit.label),
+        ("scales", f"{shown}{rest} (times the standard deviations of the inputs)"),
+        ("noise", _noise(noise) + f"; rounding allows {floor:.2g} of the standard deviation of the values"),
+        ("mean", "affine" if rows.degree else "constant"),
+        ("derivatives", derivatives),
+        *_errors(fit, y_scale),
+        *_race(fit.trials, "samples"),
+    ]
+    seconds = sum(trial.seconds for trial in fit.trials)
+    inputs = f"{d} dimension{'s' * (d > 1)}"
+    title = f"An infinitely wide network for {n_samples} samples in {inputs}, {len(rows)} rows, {seconds:.2g} s"
+    return Report(title, tuple(lines))
+
+
+def describe_derivatives(fit: WideFit, n_given: int, n_rows: int, check: DerivativeCheck | None) -> str:
+    """Return what became of the derivatives: all were used, some, or none, and why.
+
+    Parameters
+    ----------
+    fit : WideFit
+    n_given : int
+        Number of values and derivatives that were given; 0 if there were no derivatives.
+    n_rows : int
+        Number of those that were used.
+    check : DerivativeCheck or None
+        The comparison of the gradients with the values.
+    """
+    if not n_given:
+        return "none were given"
+    wrong = f"although they contradict the values ({check.message})" if check and check.consistent is False else ""
+    best = {trial.lane: trial.error for trial in fit.trials}
+    errors = "error " + " and ".join(f"{error:.2g} with {lane}" for lane, error in best.items())
+    used = "used" if n_rows == n_given else f"{n_rows} of {n_given} values and derivatives used, for `max_rows`"
+    if not fit.posterior.kinds:
+        used, wrong = "not used: they do not help here", wrong.replace("although they", "they")
+    return ", ".join(filter(None, (used, wrong, errors)))
+
+
+def _noise(noise: dict[str, Any]) -> str:
+    """Return the standard deviations of the noise in words."""
+    units = {"values": "in their units"}
+    parts = [
+        f"{kind} {np.max(size):.2g} {units.get(kind, 'in scaled units')}" + (" at most" if np.ndim(size) else "")
+        for kind, size in noise.items()
+    ]
+    return ", ".join(parts)
+
+
 def describe_loss(fit: ShallowFit, given: bool, check: DerivativeCheck | None) -> str:
     """Return what became of the derivatives: how much they count in the loss, or why they do not.
 
@@ -148,12 +228,12 @@ def _best(trials: list[Trial], condition: Callable[[Trial], bool]) -> float:
     return min((trial.error for trial in trials if condition(trial)), default=np.nan)
 
 
-def _race(trials: tuple[Trial, ...]) -> list[tuple[str, str]]:
+def _race(trials: tuple[Trial, ...], unit: str = "neurons") -> list[tuple[str, str]]:
     """Return, for each size, how many arms were tried in which time, and the best of them."""
     lines = []
     for size in sorted({trial.size for trial in trials}):
         tried = sorted((trial for trial in trials if trial.size == size), key=lambda trial: trial.error)
         seconds = sum(trial.seconds for trial in tried)
-        lines.append((f"race, {size} neurons", f"{len(tried)} tried in {seconds:.2g} s, the best of them:"))
+        lines.append((f"race, {size} {unit}", f"{len(tried)} tried in {seconds:.2g} s, the best of them:"))
         lines += [("", f"{trial.error:.2g}  {trial.label} ({trial.lane})") for trial in tried[:SHOWN]]
     return lines

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
-from typing import Protocol, Self
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -16,17 +17,40 @@ from nurf.jets import DERIVATIVE_KINDS, Jet
 class PointFunction(Protocol):
     """A function of one point (d,) or many points (n, d) that are not checked, with its gradient."""
 
-    def __call__(self, x: Array) -> Array:
+    def __call__(self, x: Any) -> Any:
         """Return the value at ``x``."""
         ...
 
-    def gradient(self, x: Array) -> Array:
+    def gradient(self, x: Any) -> Array:
         """Return the gradient at ``x``."""
         ...
 
-    def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
+    def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
         """Return both, which costs less than one after the other."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkFunction:
+    """A network as a plain function."""
+
+    network: Network
+
+    def __call__(self, x: Any) -> Any:
+        """Return the value at ``x``."""
+        return self._at(x, self.network.value)
+
+    def gradient(self, x: Any) -> Array:
+        """Return the gradient at ``x``."""
+        return np.asarray(self._at(x, self.network.gradient))
+
+    def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
+        """Return both."""
+        return self(x), self.gradient(x)
+
+    def _at(self, x: Any, evaluate: Callable[[Array], Array]) -> Any:
+        points = np.asarray(x, float)
+        return evaluate(points) if points.ndim == 2 else evaluate(points[None])[0]
 
 
 class Network(ABC):
@@ -66,9 +90,9 @@ class Network(ABC):
     def in_units_of(self, scaling: Scaling) -> Self:
         """Return the same network as a function of the unscaled inputs, with unscaled values."""
 
-    @abstractmethod
     def function(self, scaling: Scaling) -> PointFunction:
         """Return the network as a plain function of the unscaled inputs."""
+        return NetworkFunction(self.in_units_of(scaling))
 
     @property
     def n_outputs(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from scipy.stats import norm, t
 
@@ -9,6 +11,27 @@ from nurf._types import Array
 
 MIN_ERRORS = 3  # with fewer, nothing can be said
 LEVEL = 0.9  # the share of errors that standard deviations are calibrated to
+
+
+class Uncertainty(Protocol):
+    """How sure a fit is, whichever way it was fitted."""
+
+    @property
+    def knows_gradients(self) -> bool:
+        """Whether standard deviations of gradients come from errors of gradients."""
+        ...
+
+    def value_std(self, X: Array) -> Array:
+        """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
+        ...
+
+    def gradient_std(self, X: Array) -> Array:
+        """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d)."""
+        ...
+
+    def interval(self, X: Array, coverage: float) -> Array:
+        """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2)."""
+        ...
 
 
 def require_errors(n: int) -> None:
@@ -66,13 +89,25 @@ def calibration(ratios: Array) -> Array:
     array of shape (...)
         The 0.9 quantile of the ratios over that of a normal distribution; NaN if fewer than three are known.
     """
-    ratios = np.sort(ratios, axis=0)  # unknown ones come last
-    known = np.count_nonzero(~np.isnan(ratios), axis=0)
-    result = np.full(ratios.shape[1:], np.nan)
+    return np.asarray(upper_quantile(ratios, LEVEL) / norm.ppf((1 + LEVEL) / 2))
+
+
+def upper_quantile(errors: Array, coverage: float) -> Array:
+    """Return what a further absolute error is below with probability ``coverage``, of shape (...).
+
+    Parameters
+    ----------
+    errors : array of shape (m, ...)
+        Absolute errors; NaN if unknown. The result is NaN if fewer than three are known.
+    coverage : float
+    """
+    errors = np.sort(errors, axis=0)  # unknown ones come last
+    known = np.count_nonzero(~np.isnan(errors), axis=0)
+    result = np.full(errors.shape[1:], np.nan)
     for m in np.unique(known[known >= MIN_ERRORS]):
-        rank, stretch = _rank(int(m), LEVEL)
-        result = np.where(known == m, stretch * ratios[rank - 1], result)
-    return np.asarray(result / norm.ppf((1 + LEVEL) / 2))
+        rank, stretch = _rank(int(m), coverage)
+        result = np.where(known == m, stretch * errors[rank - 1], result)
+    return result
 
 
 def _rank(m: int, coverage: float) -> tuple[int, float]:

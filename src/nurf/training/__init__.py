@@ -9,10 +9,12 @@ from nurf.training._outer import ALPHAS, fit_outer
 from nurf.training._polish import polish
 from nurf.training._race import Arm, Rung, race
 from nurf.training._robust import fit_huber, fit_robust
+from nurf.training._scales import n_directions
 from nurf.training._search import Search, Space
 from nurf.training._settings import FromData, FromNetwork, FromResidual, Setting, Source
 from nurf.training._sparse import SparseFit, SparseStep, fit_sparse
 from nurf.training._stages import Task, fit_adaptive, fit_random, stage_counts
+from nurf.training._wide import Learning, WideFit, WideLane, fit_wide, thinned
 
 __all__ = [
     "ALPHAS",
@@ -26,6 +28,7 @@ __all__ = [
     "Full",
     "Isotropic",
     "Lane",
+    "Learning",
     "Metric",
     "Rung",
     "Search",
@@ -38,6 +41,8 @@ __all__ = [
     "Stage",
     "Task",
     "Trial",
+    "WideFit",
+    "WideLane",
     "fit_adaptive",
     "fit_huber",
     "fit_outer",
@@ -45,7 +50,10 @@ __all__ = [
     "fit_robust",
     "fit_searched",
     "fit_sparse",
+    "fit_wide",
+    "n_directions",
     "polish",
     "race",
     "stage_counts",
+    "thinned",
 ]

@@ -36,6 +36,11 @@ def watch_race(lanes: Sequence[Lane], verbose: int) -> RaceProgress | None:
     return RaceProgress()
 
 
+def watch_trials(verbose: int, unit: str) -> RaceProgress | None:
+    """Return what is called with each trial of a race whose sizes are numbers of ``unit``, or None for silence."""
+    return RaceProgress(unit) if verbose else None
+
+
 def watch_path(verbose: int) -> Callable[[SparseStep], None] | None:
     """Return what is called with each step of the path of sparse training, or None for silence."""
     if not verbose:
@@ -84,8 +89,8 @@ def _operations_per_second(size: int = 256) -> float:
 class RaceProgress:
     """Writes a line for each arm that is the best so far at its size, and counts the others in a terminal."""
 
-    def __init__(self) -> None:
-        self._start = time.perf_counter()
+    def __init__(self, unit: str = "neurons") -> None:
+        self._start, self._unit = time.perf_counter(), unit
         self._size, self._tried, self._best = 0, 0, np.inf
 
     def __call__(self, trial: Trial) -> None:
@@ -93,7 +98,7 @@ class RaceProgress:
         if trial.size != self._size:
             self._size, self._tried, self._best = trial.size, 0, np.inf
         self._tried += 1
-        counted = f"{trial.size} neurons, arm {self._tried}, {_duration(time.perf_counter() - self._start)}"
+        counted = f"{trial.size} {self._unit}, arm {self._tried}, {_duration(time.perf_counter() - self._start)}"
         if trial.error < self._best:
             self._best = trial.error
             _say(f"{counted}: error {trial.error:.2g}, {trial.label} ({trial.lane})")

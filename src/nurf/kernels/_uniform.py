@@ -1,13 +1,11 @@
-"""Kernels of random features: the kernel of given neurons, and the infinite-width limit of uniform features."""
+"""The infinite-width limit of uniform features."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
 
 import numpy as np
 from scipy.interpolate import PPoly, make_interp_spline
@@ -15,52 +13,14 @@ from scipy.spatial.distance import cdist
 from scipy.special import beta, erfc, exprel, poch
 
 from nurf._types import Array
-from nurf._validation import as_finite
 from nurf.activations import Activation, Erf, Sigmoid, Softplus
-from nurf.networks import Ball, Features, ShallowNetwork
-
-__all__ = ["FiniteRankKernel", "Kernel", "UniformKernel", "rkhs_norm"]
+from nurf.kernels._base import Kernel
+from nurf.networks import Ball
 
 TOLERANCE = 1e-9  # relative distance by which points may lie outside the ball; scaled data lie on its boundary
 CUTOFF = 40.0  # exp(-CUTOFF) is negligible
 STEP = 1 / 64  # of the tables, for which quintic splines are accurate to about 1e-12
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
-
-
-class Kernel(ABC):
-    """A positive semidefinite function ``k(x, x')`` of two points.
-
-    ``kernel(X, Y)`` is the kernel matrix of shape (n, m), and ``kernel(X)`` is ``kernel(X, X)``. If an argument is a
-    single point of shape (d,), its axis is missing in the result: for two points the result is a number.
-    scikit-learn's ``KernelRidge`` accepts a kernel object as ``kernel``, but is much faster with the kernel matrix and
-    ``kernel="precomputed"``.
-    """
-
-    def __call__(self, X: Any, Y: Any = None) -> Array:
-        """Return ``k(x, x')`` for all ``x`` in ``X`` and ``x'`` in ``Y``."""
-        left, row = self._points("X", X)
-        right, column = (left, row) if Y is None else self._points("Y", Y)
-        if left.shape[1] != right.shape[1]:
-            raise ValueError(f"`Y` must have d = {left.shape[1]} columns like `X`, got {right.shape[1]}")
-        result: Array = self._matrix(left, right)[row, column]
-        return result
-
-    @abstractmethod
-    def _matrix(self, X: Array, Y: Array) -> Array:
-        """Return the kernel matrix (n, m). ``Y is X`` if both are the same."""
-
-    @abstractmethod
-    def _check(self, name: str, X: Array) -> None:
-        """Raise a ``ValueError`` if the kernel is not defined at the rows of ``X``."""
-
-    def _points(self, name: str, value: Any) -> tuple[Array, Any]:
-        """Return points as rows (n, d), and the index for their axis of the kernel matrix."""
-        points = as_finite(name, value)
-        if points.ndim not in (1, 2) or points.shape[-1] == 0:
-            raise ValueError(f"`{name}` must be points of shape (n, d) or one point of shape (d,), got {points.shape}")
-        rows = np.atleast_2d(points)
-        self._check(name, rows)
-        return rows, slice(None) if points.ndim == 2 else 0
 
 
 @dataclass(frozen=True)
@@ -159,63 +119,6 @@ class UniformKernel(Kernel):
             result += width ** (power - 1) * moments.slope * _moment(1, d) * r
             result += width**power * remainder(np.arcsinh(r / width))
         return np.asarray(result)
-
-
-@dataclass(frozen=True, eq=False)
-class FiniteRankKernel(Kernel):
-    """The kernel of given neurons, ``k_{M,N}(x, x') = 1/N sum_n phi_n(x) phi_n(x')`` (paper, eq. 1.7).
-
-    Ridge regression on ``K`` samples with the penalty ``alpha N / 2 |c|^2`` (eq. 1.6) and no tail is kernel ridge
-    regression with this kernel and the penalty ``alpha K``. A tail of ``features`` is ignored.
-    """
-
-    features: Features
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.features, Features):
-            raise ValueError(f"`features` must be Features of nurf.networks, got {self.features!r}")
-
-    def _check(self, name: str, X: Array) -> None:
-        d = self.features.hyperplanes.dimension
-        if X.shape[1] != d:
-            raise ValueError(f"`{name}` must have d = {d} columns like the hyperplanes, got {X.shape[1]}")
-
-    def _matrix(self, X: Array, Y: Array) -> Array:
-        left = self.features.neurons(X)
-        right = left if Y is X else self.features.neurons(Y)
-        return np.asarray(left @ right.T / self.features.n_neurons)
-
-
-class Fitted(Protocol):
-    """A result of a fit, with an attribute ``network``."""
-
-    @property
-    def network(self) -> ShallowNetwork:
-        """The fitted network."""
-        ...
-
-
-def rkhs_norm(fitted: ShallowNetwork | Fitted) -> Array:
-    """Return the norm of a network in the Hilbert space of its density: a number, or one for each output (k,).
-
-    ``|f|^2 = int c(omega)^2 dM(omega)``, which is ``N sum_n c_n^2`` for sampled neurons, as ``c_n = c(omega_n) / N``
-    (paper, eqs. 2.9 and 2.10; the text between them has this substitution inverted). Ridge regression penalises its
-    square; for the solution of ridge regression it is the norm in the reproducing kernel Hilbert space of
-    ``FiniteRankKernel``. The tail is ignored.
-
-    The norm depends on the density from which the neurons were sampled. If neurons are placed where the function
-    varies, many of them contribute, with small outer weights. If most of them contribute nothing, the others need large
-    weights. So if two networks represent a function equally well, the one with the better density has the smaller norm.
-
-    Parameters
-    ----------
-    fitted : ShallowNetwork or object with an attribute ``network``
-    """
-    network = getattr(fitted, "network", fitted)
-    if not isinstance(network, ShallowNetwork):
-        raise ValueError(f"`fitted` must be a ShallowNetwork or have one as `network`, got {fitted!r}")
-    norm: Array = math.sqrt(network.features.n_neurons) * np.linalg.norm(network.coef, axis=0)
-    return norm
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,242 @@
+"""The regressor with infinitely many neurons, for few samples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from nurf._scaling import Scaling
+from nurf._types import Array
+from nurf._validation import is_whole
+from nurf.estimators._base import NetworkRegressor, choose
+from nurf.estimators._checks import checked_gradients
+from nurf.estimators._data import split
+from nurf.estimators._report import Report, describe_derivatives, describe_process
+from nurf.jets import Jet
+from nurf.kernels import RADIAL_KERNELS, KernelNetwork, RadialKernel
+from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers.process import CRITERIA, row_total
+from nurf.training import Learning, WideFit, WideLane, fit_wide, n_directions, thinned
+from nurf.training._progress import watch_trials
+
+MEANS = {"constant": 0, "affine": 1}
+METRICS = ("auto", "scales", "map")
+
+
+class KernelFeatureRegressor(NetworkRegressor):
+    """Regression by an infinitely wide network: a Gaussian process with learned scales, for few samples.
+
+    With infinitely many neurons, ridge regression becomes kernel regression (paper, sections 2 and 3). The prediction
+    is the mean of a Gaussian process with the kernel ``s^2 k(A x, A x')`` and an unknown constant (or affine) mean,
+    given all values and derivatives with their noise. The linear map ``A`` (by default a scale for each input), the
+    noise of values, and that of derivatives are learned from the data. All derivatives, in and out, are in the units of
+    the data. Nothing is random.
+
+    A fit takes the third power of the number of rows: values, and partial derivatives. With more than some hundred
+    samples, ``RandomFeatureRegressor`` is faster, and often better.
+
+    Parameters
+    ----------
+    kernel : {"auto", "gaussian", "matern", "erf"} or RadialKernel, default "auto"
+        "gaussian" for very smooth functions, "matern" (of smoothness 5/2) for those with two derivatives, "erf" for the
+        infinitely wide network of erf neurons, or an object of ``nurf.kernels``. "auto" chooses by the likelihood.
+    metric : {"auto", "scales", "map"}, default "auto"
+        What ``A`` is: a scale for each input, or a linear map to few directions, which starts from those of the
+        gradients. "auto" tries a map if gradients are known and lie almost in half as many directions as there are
+        inputs, or fewer.
+    rank : int, optional
+        Number of directions of a map. By default as many as hold 0.9999 of the mean square of the gradients.
+    mean : {"constant", "affine"}, default "constant"
+        The mean of the process, integrated out.
+    selection : {"likelihood", "loo"}, default "likelihood"
+        What scales and noise are chosen by: the restricted marginal likelihood, or the closed-form leave-one-out error
+        of the values.
+    max_rows : int, default 5000
+        The largest number of values and derivatives. If there are more, all values are used, and the derivatives of
+        samples that are spread evenly; if there are more values, ``fit`` raises an error.
+    check_gradients : {"warn", "raise", False}, default "warn"
+        What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
+        warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
+    verbose : int, default 0
+        1 to write the progress to the standard error.
+
+    Attributes
+    ----------
+    network_ : KernelNetwork
+        The fitted function, of unscaled inputs.
+    kernel_ : RadialKernel
+        The kernel that was chosen.
+    metric_ : array of shape (q, d)
+        The linear map ``A``, for unscaled inputs.
+    scales_ : array of shape (d,)
+        The lengths of its columns: how fast the function varies with each input, in inverse units of the input. An
+        input without effect has a scale near zero.
+    relevance_ : array of shape (d,)
+        The scales times the standard deviations of the inputs: how much each input matters. It has no unit.
+    noise_ : dict
+        The learned standard deviations of the noise of "values" (in the units of each output), and of "gradients" and
+        "hessians" in scaled units, if there are any.
+    n_samples_ : int
+        Number of samples that were fitted.
+    n_rows_ : int
+        Number of values and derivatives that were fitted.
+    fit_ : WideFit
+        The fit in scaled units.
+    scaling_ : Scaling
+        The change of units.
+    estimated_error_ : float or array of shape (k,)
+        The estimated root mean square error at new points, in the units of each output; NaN with fewer than three
+        samples, from which nothing can be estimated.
+    gradient_check_ : DerivativeCheck or None
+        The comparison of the gradients with the values; None if there was none.
+    uncertainty_ : ProcessPosterior
+        The uncertainty of the fit, in scaled units.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (15, 2))
+    >>> y, gradients = np.sin(2 * X[:, 0]), np.stack([2 * np.cos(2 * X[:, 0]), np.zeros(15)], axis=1)
+    >>> model = KernelFeatureRegressor().fit(X, y, gradients=gradients)
+    >>> fresh = rng.uniform(-1, 1, (1000, 2))
+    >>> bool(model.score(fresh, np.sin(2 * fresh[:, 0])) > 0.9999)
+    True
+    >>> bool(model.relevance_[1] < 0.01 * model.relevance_[0])
+    True
+    """
+
+    fit_: WideFit
+    network_: KernelNetwork
+
+    def __init__(
+        self,
+        kernel: str | RadialKernel = "auto",
+        *,
+        metric: str = "auto",
+        rank: int | None = None,
+        mean: str = "constant",
+        selection: str = "likelihood",
+        max_rows: int = 5000,
+        check_gradients: str | bool = "warn",
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.metric = metric
+        self.rank = rank
+        self.mean = mean
+        self.selection = selection
+        self.max_rows = max_rows
+        self.check_gradients = check_gradients
+        self.verbose = verbose
+
+    def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
+        check, found = checked_gradients(jet, self.check_gradients)
+        jet, held_out = split(jet, validation, np.random.default_rng(0))
+        scaling = Scaling.fit(jet)
+        self._check_rows(jet)
+        scaled = thinned(scaling(jet), self.max_rows)
+        lane = WideLane(
+            "all data",
+            scaled,
+            self._kernels(),
+            choose("mean", self.mean, MEANS),
+            choose("selection", self.selection, CRITERIA),
+            Learning(),
+            *self._metrics(scaled),
+        )
+        lanes = [lane]
+        if scaled.known:
+            lanes.append(replace(lane, name="values alone", jet=scaled.only(())))
+        validation = None if held_out is None else scaling(held_out)
+        fit = fit_wide(lanes, validation, watch_trials(self._verbosity(), "samples"))
+        if np.count_nonzero(scaled.has_value) < MIN_ERRORS and held_out is None:
+            fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
+        self._set_fit(fit, scaling, fit.posterior)
+        self.kernel_ = fit.posterior.kernel
+        self.n_samples_, self.n_rows_ = len(jet), len(fit.posterior.process.rows)
+        self.gradient_check_, self._n_given = check, row_total(jet) if jet.known else 0
+        return found
+
+    @property
+    def metric_(self) -> Array:
+        """The linear map of unscaled inputs, of shape (q, d)."""
+        check_is_fitted(self, "fit_")
+        return self.network_.metric
+
+    @property
+    def scales_(self) -> Array:
+        """How fast the function varies with each input, of shape (d,)."""
+        return np.asarray(np.linalg.norm(self.metric_, axis=0))
+
+    @property
+    def relevance_(self) -> Array:
+        """The scales in units of the inverse standard deviation of each input, of shape (d,)."""
+        deviations = self.fit_.posterior.jet.X.std(axis=0) * self.scaling_.x_scale
+        return np.asarray(self.scales_ * deviations)
+
+    @property
+    def noise_(self) -> dict[str, Any]:
+        """The learned standard deviations of the noise."""
+        check_is_fitted(self, "fit_")
+        posterior = self.fit_.posterior
+        deviations = np.sqrt(posterior.noise[:, None] * posterior.process.variances)
+        result: dict[str, Any] = {"values": deviations[0] * self.scaling_.y_scale}
+        result |= {kind: deviations[order] for order, kind in posterior.kinds.items()}
+        return {kind: noise if np.ndim(self.scaling_.y_scale) else float(noise[0]) for kind, noise in result.items()}
+
+    def report(self) -> Report:
+        """Return what was chosen and why: text in a terminal, a table in a notebook.
+
+        Examples
+        --------
+        >>> X = np.linspace(-1, 1, 12)[:, None]
+        >>> print(KernelFeatureRegressor().fit(X, np.sin(3 * X[:, 0]), gradients=3 * np.cos(3 * X)).report())
+        An infinitely wide network for 12 samples in 1 dimension, ...
+          kernel ...
+        """
+        check_is_fitted(self, "fit_")
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        scales = list(zip(names, self.relevance_, strict=True))
+        derivatives = describe_derivatives(self.fit_, self._n_given, self.n_rows_, self.gradient_check_)
+        return describe_process(self.fit_, scales, self.noise_, self.scaling_.y_scale, derivatives, self.n_samples_)
+
+    def _check_rows(self, jet: Jet) -> None:
+        """Raise an error if there are more values than rows are allowed."""
+        if not is_whole(self.max_rows):
+            raise ValueError(f"`max_rows` must be a whole number >= 1, got {self.max_rows!r}")
+        n = int(np.count_nonzero(jet.has_value))
+        if n > self.max_rows:
+            raise ValueError(
+                f"an infinitely wide network is fitted to at most `max_rows` = {self.max_rows} values, which takes the "
+                f"third power of their number, got {n}: use RandomFeatureRegressor, or a larger `max_rows`"
+            )
+
+    def _kernels(self) -> tuple[RadialKernel, ...]:
+        if isinstance(self.kernel, RadialKernel):
+            return (self.kernel,)
+        if isinstance(self.kernel, str) and self.kernel == "auto":
+            return tuple(kernel() for kernel in RADIAL_KERNELS.values())
+        if not (isinstance(self.kernel, str) and self.kernel in RADIAL_KERNELS):
+            names = ", ".join(RADIAL_KERNELS)
+            raise ValueError(f"`kernel` must be a RadialKernel, 'auto' or one of {names}, got {self.kernel!r}")
+        return (RADIAL_KERNELS[self.kernel](),)
+
+    def _metrics(self, jet: Jet) -> tuple[bool, int]:
+        """Return whether a scale for each input may be learned, and the rank of a map that may be, or 0."""
+        d = jet.n_features
+        if self.rank is not None and not (is_whole(self.rank) and self.rank <= d):
+            raise ValueError(f"`rank` must be a whole number from 1 to {d}, the number of inputs, got {self.rank!r}")
+        choose("metric", self.metric, dict.fromkeys(METRICS))
+        if self.metric == "scales":
+            if self.rank is not None:
+                raise ValueError(f"`rank` is that of a map: `metric` must be 'auto' or 'map', got {self.metric!r}")
+            return True, 0
+        known = "gradients" in jet.known
+        rank = self.rank or (n_directions(jet.derivative_rows(1).reshape(-1, d), Learning().energy) if known else d)
+        few = self.rank is not None or (known and rank <= d / 2)
+        return self.metric == "auto", rank if d > 1 and (few or self.metric == "map") else 0

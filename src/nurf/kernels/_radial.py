@@ -1,0 +1,109 @@
+"""Kernels that depend on the distance of two points, with the derivatives that derivative data need."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from nurf._types import Array
+from nurf.kernels._base import Kernel
+
+CLOSEST = 1e-10  # distance of different points: rounding errors of less are divided by powers of it
+
+
+class RadialKernel(Kernel):
+    """A kernel ``k(x, x') = phi(t)`` of ``t = |x - x'|^2 / 2``.
+
+    The covariances of derivatives of a process with this kernel are sums of derivatives of ``phi`` times products of
+    ``x - x'`` with the directions of the derivatives, and of these with each other.
+    """
+
+    @abstractmethod
+    def profile(self, t: Array, order: int = 0) -> Array:
+        """Return ``phi`` at ``t``, or its derivative of an order up to 5.
+
+        A derivative that is infinite at 0 may be any finite number there: it is multiplied by powers of ``x - x'``.
+        """
+
+    def _matrix(self, X: Array, Y: Array) -> Array:
+        return self.profile(cdist(X, Y, "sqeuclidean") / 2)
+
+    def _check(self, name: str, X: Array) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Gaussian(RadialKernel):
+    """The Gaussian kernel ``exp(-|x - x'|^2 / 2)``, for functions that are very smooth.
+
+    It is the limit of infinitely many neurons ``cos(a.x + b)``, ``a`` normal and ``b`` uniform (Rahimi, Recht 2007).
+
+    Examples
+    --------
+    >>> round(float(Gaussian()([0.0, 0.0], [0.0, 1.0])), 4)
+    0.6065
+    """
+
+    def profile(self, t: Array, order: int = 0) -> Array:
+        """Return ``(-1)^m exp(-t)``."""
+        return np.asarray((-1) ** order * np.exp(-t))
+
+
+@dataclass(frozen=True)
+class Matern52(RadialKernel):
+    """The Matern kernel of smoothness 5/2, ``(1 + s + s^2 / 3) exp(-s)`` with ``s = sqrt(5) |x - x'|``.
+
+    Its functions have two derivatives.
+
+    Examples
+    --------
+    >>> round(float(Matern52()([0.0, 0.0], [0.0, 1.0])), 4)
+    0.524
+    """
+
+    def profile(self, t: Array, order: int = 0) -> Array:
+        """Return ``phi`` or a derivative: ``phi'' = 25/3 exp(-s)``, and ``d/dt = 5/s d/ds``."""
+        s = np.sqrt(10 * t)
+        decay = np.exp(-s)
+        if order == 0:
+            return np.asarray((1 + s + s**2 / 3) * decay)
+        if order == 1:
+            return np.asarray(-5 / 3 * (1 + s) * decay)
+        s = np.maximum(s, CLOSEST)
+        polynomial = {2: 1.0, 3: -1 / s, 4: (1 + s) / s**3, 5: -(3 + 3 * s + s**2) / s**5}[order]
+        return np.asarray(5.0**order / 3 * polynomial * decay)
+
+
+@dataclass(frozen=True)
+class WideErf(RadialKernel):
+    """The infinitely wide network of ``Erf`` neurons with normal weights, ``-sqrt(1 + |x - x'|^2)``, up to a constant.
+
+    For neurons ``sigma(a.x + b)`` of order 1, with ``a`` normal and ``b`` uniform on ``[-R, R]``, as in eq. 3.7 of the
+    paper,
+
+        E sigma(a.x + b) sigma(a.x' + b) = const - E|a.(x - x') + eps_1 - eps_2| / (4 R)
+                                         = const - sqrt(2 / pi) sqrt(|x - x'|^2 + 2 delta^2) / (4 R),
+
+    because ``a.(x - x') + eps_1 - eps_2`` is normal if the mollifier of the activation is. The formula is exact in the
+    limit of large ``R``, where the constant is infinite. So the kernel is used together with an unknown constant: it is
+    positive definite for differences of values (conditionally positive definite of order one). It is known as the
+    multiquadric (Hardy 1971). The unit of length is ``sqrt(2) delta``.
+
+    Examples
+    --------
+    >>> round(float(WideErf()([0.0, 0.0], [0.0, 1.0])), 4)
+    -1.4142
+    """
+
+    def profile(self, t: Array, order: int = 0) -> Array:
+        """Return ``-(1/2) (-1/2) ... (3/2 - m) 2^m (1 + 2 t)^(1/2 - m)``."""
+        factor = -math.prod(1.0 - 2 * k for k in range(order))
+        return np.asarray(factor * (1 + 2 * t) ** (0.5 - order))
+
+
+RADIAL_KERNELS: dict[str, Callable[[], RadialKernel]] = {"gaussian": Gaussian, "matern": Matern52, "erf": WideErf}

@@ -1,0 +1,230 @@
+"""Gaussian processes of which values and derivatives are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+
+from nurf._blocks import row_blocks
+from nurf._types import Array, Index
+from nurf.kernels import KernelNetwork, RadialKernel
+from nurf.kernels._functionals import Functionals, covariance, pullback, variances
+from nurf.kernels._network import Centers
+from nurf.solvers.process._contrasts import Contrasts
+from nurf.solvers.process._rows import ProcessRows
+
+EPS = float(np.finfo(float).eps)
+BLOCK = 2**16  # elements of a block of covariances: all its factors together stay in the cache
+TINY = 1e-30  # variance of constant targets
+
+
+def rounding_floor(n_rows: int) -> float:
+    """Return the least variance of the noise of a row, in units of its prior variance.
+
+    Below it, rounding errors of a Cholesky factorisation with ``n_rows`` rows may exceed the noise.
+    """
+    return 4 * EPS * n_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """A Gaussian process with the covariance ``s^2 k(A x, A x')`` and an unknown polynomial mean, given noisy rows.
+
+    The variances ``s^2`` of all outputs are those of the largest restricted likelihood. The mean is integrated out
+    (``Contrasts``): with the kernel matrix ``K`` of the rows, noise included, their coordinates without the mean have
+    the covariance ``s^2 S``, ``S = Z^T K Z``, and all results are made of ``P = Z S^-1 Z^T``.
+
+    Parameters
+    ----------
+    rows : ProcessRows
+    kernel : RadialKernel
+    metric : array of shape (q, d)
+        The linear map ``A``.
+    noise : array of shape (3,)
+        The variances of the noise of values, first and second derivatives of weight one, in units of ``s^2``.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If ``S`` is not positive definite in floating-point numbers.
+    """
+
+    rows: ProcessRows
+    kernel: RadialKernel
+    metric: Array
+    noise: Array
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def _parts(self) -> tuple[Functionals, ...]:
+        return tuple(part.mapped(self.metric) for part in self.rows.parts)
+
+    @cached_property
+    def _contrasts(self) -> Contrasts:
+        return Contrasts.of(self.rows.basis)
+
+    @cached_property
+    def _solved(self) -> tuple[Array, Array]:
+        """The first rows of ``Q^T K Q`` (t, N), and the Cholesky factor of ``S``."""
+        t = len(self._contrasts)
+        rotated = self._contrasts.matrix_into(self._covariances())
+        if t == len(rotated):
+            return rotated, np.empty((0, 0))
+        factor, info = lapack.dpotrf(rotated[t:, t:], lower=True, clean=False)
+        if info:
+            raise np.linalg.LinAlgError(f"the covariance matrix is not positive definite (pivot {info})")
+        return rotated[:t].copy(), factor
+
+    def _covariances(self) -> Array:
+        """Return the kernel matrix of the rows with their noise, of shape (N, N)."""
+        N = len(self.rows)
+        result = np.empty((N, N))
+        for rows, columns, a, b in self._blocks(self._parts):
+            block = covariance(self.kernel, a, b)
+            result[rows, columns] = block
+            result[columns, rows] = block.T
+        diagonal = result.ravel()[:: N + 1]
+        diagonal += self.noise[self.rows.orders] / self.rows.weights + rounding_floor(N) * np.abs(diagonal)
+        return result
+
+    @staticmethod
+    def _blocks(parts: tuple[Functionals, ...]) -> Iterator[tuple[slice, slice, Functionals, Functionals]]:
+        """Yield blocks of the lower triangle: their rows, columns, and the functionals of both.
+
+        Blocks of rows and columns of the same order end at the diagonal.
+        """
+        starts = np.cumsum([0, *(len(part) for part in parts)])
+        for i, a in enumerate(parts):
+            for rows in row_blocks(len(a), int(starts[i + 1]), BLOCK):
+                for j in range(i + 1):
+                    b = parts[j] if j < i else a[: rows.stop]
+                    place = slice(starts[i] + rows.start, starts[i] + rows.stop)
+                    yield place, slice(starts[j], starts[j] + len(b)), a[rows], b
+
+    @cached_property
+    def _coordinates(self) -> Array:
+        """``S^-1`` times the coordinates of the targets, of shape (N - t, k)."""
+        t, (_, factor) = len(self._contrasts), self._solved
+        return self._solve(self._contrasts.into(self.rows.targets)[t:]) if len(factor) else self.rows.targets[:0]
+
+    def _solve(self, columns: Array) -> Array:
+        return np.asarray(lapack.dpotrs(self._solved[1], columns, lower=True)[0])
+
+    @cached_property
+    def coefficients(self) -> Array:
+        """``P y``, of shape (N, k)."""
+        zeros = np.zeros((len(self._contrasts), self.rows.targets.shape[1]))
+        return self._contrasts.back(np.concatenate([zeros, self._coordinates]))
+
+    @cached_property
+    def tail_coef(self) -> Array:
+        """The coefficients of the mean, of shape (t, k)."""
+        t, (first, _) = len(self._contrasts), self._solved
+        return self._contrasts.mean_coefficients(
+            self._contrasts.into(self.rows.targets)[:t] - first[:, t:] @ self._coordinates
+        )
+
+    @cached_property
+    def variances(self) -> Array:
+        """The variance ``s^2`` of each output, of shape (k,)."""
+        t = len(self._contrasts)
+        squares = np.sum(self._contrasts.into(self.rows.targets)[t:] * self._coordinates, axis=0)
+        return np.asarray(np.maximum(squares / max(len(self._coordinates), 1), TINY))
+
+    @cached_property
+    def log_determinant(self) -> float:
+        """The logarithm of the determinant of ``S``."""
+        return float(2 * np.sum(np.log(np.diag(self._solved[1]))))
+
+    @property
+    def n_contrasts(self) -> int:
+        """The number of rows that are left without the mean."""
+        return len(self._coordinates)
+
+    @cached_property
+    def precision(self) -> Array:
+        """``P``, of shape (N, N)."""
+        t, N, factor = len(self._contrasts), len(self.rows), self._solved[1]
+        result = np.zeros((N, N))
+        if len(factor):
+            inverse = np.tril(lapack.dpotri(factor, lower=True)[0])
+            result[t:, t:] = inverse + np.tril(inverse, -1).T
+        return self._contrasts.matrix_back(result)
+
+    def pullback(self, weights: Array) -> tuple[Array, Array]:
+        """Return the derivatives of ``sum weights * K`` by ``metric`` and by the logarithms of ``noise``.
+
+        ``weights`` is a symmetric matrix of shape (N, N).
+        """
+        N, metric = len(self.rows), np.zeros_like(self.metric)
+        parts, mapped = self._blocks(self.rows.parts), self._blocks(self._parts)
+        for (rows, columns, *originals), (_, _, a, b) in zip(parts, mapped, strict=True):
+            block = 2 * weights[rows, columns]
+            if columns.stop == rows.stop:
+                block[:, rows.start - columns.start :] /= 2
+            for slopes, original in zip(pullback(self.kernel, a, b, block), originals, strict=True):
+                metric += slopes.points.T @ original.points
+                for slope, direction in zip(slopes.directions, original.directions, strict=True):
+                    metric += slope.T @ direction
+        by_row = weights.ravel()[:: N + 1] * self.noise[self.rows.orders] / self.rows.weights
+        return metric, np.asarray(np.bincount(self.rows.orders, by_row, minlength=len(self.noise)), float)
+
+    @cached_property
+    def left_out(self) -> tuple[Array, Array]:
+        """The errors of all rows if their samples are left out (N, k), and the variances of these (N,).
+
+        A sample leaves with all its rows ``b``, and the scales and the noise stay: the errors are
+        ``(P_bb)^-1 (P y)_b``, with the covariance ``s^2 (P_bb)^-1``.
+        """
+        errors, variances = np.empty_like(self.rows.targets), np.empty(len(self.rows))
+        for rows in sample_blocks(self.rows.samples):
+            inverse = np.linalg.pinv(self.precision[rows[:, :, None], rows[:, None, :]], hermitian=True)
+            errors[rows] = inverse @ self.coefficients[rows]
+            variances[rows] = np.diagonal(inverse, axis1=1, axis2=2)
+        return errors, variances
+
+    def network(self, output_shape: tuple[int, ...]) -> KernelNetwork:
+        """Return the mean of the process given the rows."""
+        starts = np.cumsum([0, *(len(part) for part in self.rows.parts)])
+        centers = (
+            Centers(part, self.coefficients[start : start + len(part)])
+            for part, start in zip(self.rows.parts, starts[:-1], strict=True)
+        )
+        merged = tuple(center.merged() for center in centers)
+        return KernelNetwork(self.kernel, self.metric, merged, self.tail_coef, output_shape)
+
+    def posterior_variances(self, X: Array, order: int) -> Array:
+        """Return the variances of values or gradients at the points, without noise, in units of ``s^2``: (n, d^order).
+
+        With the covariances ``c`` of a functional with the rows, ``Q^T c = [c_1; c_2]``, and ``R^T u`` its monomials,
+
+            k - 2 c_1.u + u.K_11 u - |S^-1/2 (c_2 - K_21 u)|^2.
+        """
+        t, (first, factor), contrasts = len(self._contrasts), self._solved, self._contrasts
+        result = np.empty((len(X), X.shape[1] ** order))
+        for block in row_blocks(len(X), X.shape[1] ** order * len(self.rows)):
+            at = Functionals.at(X[block], order)
+            mapped = at.mapped(self.metric)
+            rotated = contrasts.into(np.concatenate([covariance(self.kernel, part, mapped) for part in self._parts]))
+            u = contrasts.first_coordinates(at.monomials(self.rows.degree))
+            rest = rotated[t:] - first[:, t:].T @ u
+            if len(factor):
+                rest = lapack.dtrtrs(factor, rest, lower=True)[0]
+            variance = variances(self.kernel, mapped) - 2 * np.sum(rotated[:t] * u, axis=0)
+            variance += np.sum(u * (first[:, :t] @ u), axis=0) - np.sum(rest**2, axis=0)
+            result[block] = np.maximum(variance, 0.0).reshape(-1, X.shape[1] ** order)
+        return result
+
+
+def sample_blocks(samples: Index) -> list[Index]:
+    """Return the rows of all samples, in one array of shape (m, c) for the ``m`` samples that have ``c`` rows."""
+    order = np.argsort(samples, kind="stable")
+    _, starts, counts = np.unique(samples[order], return_index=True, return_counts=True)
+    return [order[starts[counts == c][:, None] + np.arange(c)] for c in np.unique(counts)]

@@ -1,0 +1,257 @@
+"""Scales and noise of a process, learned from data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from nurf._types import Array
+from nurf.jets import Jet
+from nurf.kernels import RadialKernel
+from nurf.solvers.process import Process, ProcessRows
+
+Criterion = Callable[[Process], tuple[float, Array]]
+
+LOWEST_NOISE, HIGHEST_NOISE = 1e-14, 1e2  # variances, in units of that of the process
+LOWEST_SCALE, HIGHEST_SCALE = 1e-4, 1e2  # in units of the inverse standard deviation of an input
+REFUSED = 1e100  # value of the criterion if a factorisation fails
+MORE_NOISE = 30.0  # factor of the variances of the noise then
+
+
+@dataclass(frozen=True, eq=False)
+class Hyperparameters:
+    """What is learned: a linear map of the inputs (q, d), and the noise of values and derivatives (3,)."""
+
+    metric: Array
+    noise: Array
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Normal priors on the logarithms of scales and noise, in units of the data.
+
+    Parameters
+    ----------
+    scale : float
+        Median of the scale of an input, in units of its inverse standard deviation.
+    scale_deviation : float
+        Standard deviation of its logarithm.
+    """
+
+    scale: float = 0.3
+    scale_deviation: float = 3.0
+    noise: float = 1e-8
+    noise_deviation: float = 10.0
+
+
+class Scales(ABC):
+    """A family of linear maps of the inputs, and its coordinates.
+
+    Parameters
+    ----------
+    units : array of shape (d,)
+        The inverse standard deviations of the inputs.
+    """
+
+    units: Array
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+    @abstractmethod
+    def metric(self, theta: Array) -> Array:
+        """Return the map (q, d) with given coordinates."""
+
+    @abstractmethod
+    def coordinates(self, metric: Array) -> Array:
+        """Return the coordinates of a map, or of one of the family that is like it."""
+
+    @abstractmethod
+    def pullback(self, theta: Array, slopes: Array) -> Array:
+        """Return derivatives by the coordinates from derivatives by the map."""
+
+    @abstractmethod
+    def penalty(self, theta: Array, prior: Prior) -> tuple[float, Array]:
+        """Return the negative logarithm of the prior, and its derivatives."""
+
+    @abstractmethod
+    def bounds(self, theta: Array) -> list[tuple[float, float]]:
+        """Return lower and upper bounds of the coordinates."""
+
+
+@dataclass(frozen=True, eq=False)
+class InputScales(Scales):
+    """A scale for each input: ``A = diag(exp(theta) units)`` (automatic relevance determination)."""
+
+    units: Array
+
+    def __str__(self) -> str:
+        return "a scale for each input"
+
+    def metric(self, theta: Array) -> Array:
+        """Return the diagonal matrix."""
+        return np.asarray(np.diag(np.exp(theta) * self.units))
+
+    def coordinates(self, metric: Array) -> Array:
+        """Return the logarithms of the lengths of the columns."""
+        lengths = np.linalg.norm(metric, axis=0) / self.units
+        return np.log(np.clip(lengths, LOWEST_SCALE, HIGHEST_SCALE))
+
+    def pullback(self, theta: Array, slopes: Array) -> Array:
+        """Return the derivatives by the logarithms."""
+        return np.asarray(np.diag(slopes) * np.exp(theta) * self.units)
+
+    def penalty(self, theta: Array, prior: Prior) -> tuple[float, Array]:
+        """Return the normal prior of each logarithm."""
+        distance = (theta - np.log(prior.scale)) / prior.scale_deviation
+        return float(np.sum(distance**2) / 2), distance / prior.scale_deviation
+
+    def bounds(self, theta: Array) -> list[tuple[float, float]]:
+        """Return the smallest and largest scale."""
+        return [(float(np.log(LOWEST_SCALE)), float(np.log(HIGHEST_SCALE)))] * len(theta)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMap(Scales):
+    """Any linear map to ``q`` directions, ``A = theta diag(units)``.
+
+    Parameters
+    ----------
+    units : array of shape (d,)
+    rank : int
+        The number ``q`` of directions.
+    """
+
+    units: Array
+    rank: int
+
+    def __str__(self) -> str:
+        return f"a linear map to {self.rank} direction{'s' * (self.rank > 1)}"
+
+    def metric(self, theta: Array) -> Array:
+        """Return the matrix."""
+        return np.asarray(theta.reshape(self.rank, -1) * self.units)
+
+    def coordinates(self, metric: Array) -> Array:
+        """Return all entries of the map to the leading directions."""
+        _, sizes, directions = np.linalg.svd(metric, full_matrices=False)
+        rows = np.zeros((self.rank, len(self.units)))
+        leading = (sizes[:, None] * directions)[: self.rank]
+        rows[: len(leading)] = leading
+        return np.asarray((rows / self.units).ravel())
+
+    def pullback(self, theta: Array, slopes: Array) -> Array:
+        """Return the derivatives by all entries."""
+        return np.asarray((slopes * self.units).ravel())
+
+    def penalty(self, theta: Array, prior: Prior) -> tuple[float, Array]:
+        """Return the normal prior of the logarithm of the length of each row."""
+        rows = theta.reshape(self.rank, -1)
+        squares = np.maximum(np.sum(rows**2, axis=1), LOWEST_SCALE**2)
+        distance = (np.log(squares) / 2 - np.log(prior.scale)) / prior.scale_deviation
+        slopes = (distance / prior.scale_deviation / squares)[:, None] * rows
+        return float(np.sum(distance**2) / 2), slopes.ravel()
+
+    def bounds(self, theta: Array) -> list[tuple[float, float]]:
+        """Return the largest scale, on both sides."""
+        return [(-HIGHEST_SCALE, HIGHEST_SCALE)] * len(theta)
+
+
+def gradient_map(gradients: Array, rank: int) -> Array:
+    """Return the map to the leading directions of gradients (n, d), with their root mean squares as scales: (q, d).
+
+    The directions are eigenvectors of the mean of ``g g^T``.
+    """
+    _, sizes, directions = np.linalg.svd(gradients / np.sqrt(len(gradients)), full_matrices=False)
+    result = np.zeros((rank, gradients.shape[1]))
+    result[: len(sizes)] = (sizes[:, None] * directions)[:rank]
+    return result
+
+
+def n_directions(gradients: Array, energy: float) -> int:
+    """Return the number of directions that hold the share ``energy`` of the mean square of gradients (n, d)."""
+    energies = np.linalg.svd(gradients, compute_uv=False) ** 2
+    return int(np.searchsorted(np.cumsum(energies), energy * energies.sum())) + 1 if energies.any() else 1
+
+
+def learn(
+    rows: ProcessRows,
+    kernel: RadialKernel,
+    scales: Scales,
+    start: Hyperparameters,
+    criterion: Criterion,
+    prior: Prior,
+    max_steps: int,
+) -> tuple[Hyperparameters, float]:
+    """Return hyperparameters of a smaller criterion, by at most ``max_steps`` steps of L-BFGS, and the criterion."""
+    orders = np.unique(rows.orders)  # of whose noise the data know something
+    q = len(scales.coordinates(start.metric))
+    noise_bounds = [(float(np.log(LOWEST_NOISE)), float(np.log(HIGHEST_NOISE)))] * len(orders)
+
+    def hyperparameters(theta: Array) -> Hyperparameters:
+        noise = start.noise.copy()
+        noise[orders] = np.exp(theta[q:])
+        return Hyperparameters(scales.metric(theta[:q]), noise)
+
+    def objective(theta: Array) -> tuple[float, Array]:
+        found = hyperparameters(theta)
+        process = Process(rows, kernel, found.metric, found.noise)
+        try:
+            value, weights = criterion(process)
+        except np.linalg.LinAlgError:
+            return REFUSED, np.zeros_like(theta)
+        if not np.isfinite(value):
+            return REFUSED, np.zeros_like(theta)
+        by_metric, by_noise = process.pullback(weights)
+        penalty, slopes = scales.penalty(theta[:q], prior)
+        distance = (theta[q:] - np.log(prior.noise)) / prior.noise_deviation
+        penalty += float(np.sum(distance**2) / 2)
+        by_theta = np.concatenate(
+            [
+                scales.pullback(theta[:q], by_metric) + slopes,
+                by_noise[orders] + distance / prior.noise_deviation,
+            ]
+        )
+        return value + penalty, by_theta
+
+    theta = np.concatenate([scales.coordinates(start.metric), np.log(start.noise[orders])])
+    bounds = scales.bounds(theta[:q]) + noise_bounds
+    theta = np.clip(theta, *np.array(bounds).T)
+    value = objective(theta)[0]
+    while value == REFUSED and np.any(theta[q:] < np.log(HIGHEST_NOISE)):
+        theta[q:] = np.minimum(theta[q:] + np.log(MORE_NOISE), np.log(HIGHEST_NOISE))
+        value = objective(theta)[0]
+    if max_steps == 0:
+        return hyperparameters(theta), value
+    found = minimize(
+        objective,
+        theta,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": max_steps, "maxfun": 2 * max_steps, "maxls": 10},
+    )
+    return hyperparameters(found.x), float(found.fun)
+
+
+def starts(jet: Jet, units: Array, kernel: RadialKernel) -> Iterator[Hyperparameters]:
+    """Yield hyperparameters from which learning may start, the most promising first.
+
+    A process with unit variance has partial derivatives with the mean square ``-phi'(0) s^2`` for the scale ``s``, so
+    that gradients show the scales.
+    """
+    noises = (np.full(3, 1e-6), np.full(3, 1e-2))
+    curvature = float(np.sqrt(-kernel.profile(np.zeros(()), 1)))
+    metrics = [np.diag(factor * units) for factor in (0.6, 0.2, 0.07)]
+    if jet.gradients is not None:
+        rows = jet.derivative_rows(1)
+        known = np.isfinite(jet.gradients).reshape(rows.shape)
+        sizes = np.sqrt(np.sum(rows**2, axis=(0, 1)) / np.maximum(known.sum(axis=(0, 1)), 1)) / curvature
+        metrics = [np.diag(np.maximum(factor * sizes, LOWEST_SCALE * units)) for factor in (1.0, 0.4)] + metrics[:2]
+    for metric in metrics:
+        for noise in noises:
+            yield Hyperparameters(metric, noise)
