@@ -99,7 +99,7 @@ class InputScales(Scales):
     def coordinates(self, metric: Array) -> Array:
         """Return the logarithms of the lengths of the columns."""
         lengths = np.linalg.norm(metric, axis=0) / self.units
-        return np.log(np.clip(lengths, LOWEST_SCALE, HIGHEST_SCALE))
+        return np.asarray(np.log(np.clip(lengths, LOWEST_SCALE, HIGHEST_SCALE)))
 
     def pullback(self, theta: Array, slopes: Array) -> Array:
         """Return the derivatives by the logarithms."""
