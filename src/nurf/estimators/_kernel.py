@@ -45,8 +45,8 @@ class KernelFeatureRegressor(NetworkRegressor):
         infinitely wide network of erf neurons, or an object of ``nurf.kernels``. "auto" chooses by the likelihood.
     metric : {"auto", "scales", "map"}, default "auto"
         What ``A`` is: a scale for each input, or a linear map to few directions, which starts from those of the
-        gradients. "auto" tries a map if gradients are known and lie almost in half as many directions as there are
-        inputs, or fewer.
+        gradients. "auto" chooses by the likelihood. It tries a map with up to three inputs; with more, if the gradients
+        lie almost in half as many directions as there are inputs, or fewer.
     rank : int, optional
         Number of directions of a map. By default as many as hold 0.9999 of the mean square of the gradients.
     mean : {"constant", "affine"}, default "constant"
@@ -140,18 +140,21 @@ class KernelFeatureRegressor(NetworkRegressor):
         scaling = Scaling.fit(jet)
         self._check_rows(jet)
         scaled = thinned(scaling(jet), self.max_rows)
+        learning = Learning()
         lane = WideLane(
             "all data",
             scaled,
             self._kernels(),
             choose("mean", self.mean, MEANS),
             choose("selection", self.selection, CRITERIA),
-            Learning(),
-            *self._metrics(scaled),
+            learning,
+            learning.sizes(scaled),
+            *self._metrics(scaled, learning),
         )
         lanes = [lane]
         if scaled.known:
-            lanes.append(replace(lane, name="values alone", jet=scaled.only(())))
+            handicap = learning.handicap(int(np.count_nonzero(scaled.has_value)))
+            lanes.append(replace(lane, name="values alone", jet=scaled.only(()), handicap=handicap))
         validation = None if held_out is None else scaling(held_out)
         fit = fit_wide(lanes, validation, watch_trials(self._verbosity(), "samples"))
         if np.count_nonzero(scaled.has_value) < MIN_ERRORS and held_out is None:
@@ -226,7 +229,7 @@ class KernelFeatureRegressor(NetworkRegressor):
             raise ValueError(f"`kernel` must be a RadialKernel, 'auto' or one of {names}, got {self.kernel!r}")
         return (RADIAL_KERNELS[self.kernel](),)
 
-    def _metrics(self, jet: Jet) -> tuple[bool, int]:
+    def _metrics(self, jet: Jet, learning: Learning) -> tuple[bool, int]:
         """Return whether a scale for each input may be learned, and the rank of a map that may be, or 0."""
         d = jet.n_features
         if self.rank is not None and not (is_whole(self.rank) and self.rank <= d):
@@ -236,7 +239,8 @@ class KernelFeatureRegressor(NetworkRegressor):
             if self.rank is not None:
                 raise ValueError(f"`rank` is that of a map: `metric` must be 'auto' or 'map', got {self.metric!r}")
             return True, 0
-        known = "gradients" in jet.known
-        rank = self.rank or (n_directions(jet.derivative_rows(1).reshape(-1, d), Learning().energy) if known else d)
-        few = self.rank is not None or (known and rank <= d / 2)
-        return self.metric == "auto", rank if d > 1 and (few or self.metric == "map") else 0
+        rank = self.rank or d
+        if self.rank is None and "gradients" in jet.known:
+            rank = n_directions(jet.derivative_rows(1).reshape(-1, d), learning.energy)
+        tried = self.metric == "map" or self.rank is not None or d <= learning.max_mapped or rank <= d / 2
+        return self.metric == "auto", rank if d > 1 and tried else 0

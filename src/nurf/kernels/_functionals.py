@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -54,6 +54,15 @@ class Functionals:
             return Functionals(self.points[:0], index, tuple(v[rows] for v in self.directions))
         first, last = index[0], index[-1]
         return Functionals(self.points[first : last + 1], index - first, tuple(v[rows] for v in self.directions))
+
+    @cached_property
+    def _one_each(self) -> bool:
+        """Whether there is one functional for each point."""
+        return len(self.index) == len(self.points) and bool(np.all(self.index == np.arange(len(self.index))))
+
+    def repeated(self, at_points: Array, axis: int) -> Array:
+        """Return an array for points as one for functionals, along an axis."""
+        return at_points if self._one_each else np.take(at_points, self.index, axis)
 
     def mapped(self, metric: Array) -> Functionals:
         """Return the same for functions of ``metric @ x``, with a matrix of shape (q, d)."""
@@ -143,7 +152,7 @@ class _Terms:
 
     def spread(self, at_points: Array) -> Array:
         """Return a matrix for pairs of points as one for pairs of functionals."""
-        return at_points[self.a.index[:, None], self.b.index]
+        return self.b.repeated(self.a.repeated(at_points, 0), 1)
 
     def is_left(self, i: int) -> bool:
         """Return whether direction ``i`` belongs to ``a``."""
@@ -177,8 +186,8 @@ class _Terms:
     def _along(self, i: int) -> Array:
         v, (a, b) = self.directions[i], (self.a, self.b)
         if self.is_left(i):
-            return np.asarray((np.sum(a.points[a.index] * v, axis=1)[:, None] - v @ b.points.T)[:, b.index])
-        return np.asarray((a.points @ v.T - np.sum(b.points[b.index] * v, axis=1))[a.index])
+            return b.repeated(np.sum(a.points[a.index] * v, axis=1)[:, None] - v @ b.points.T, 1)
+        return a.repeated(a.points @ v.T - np.sum(b.points[b.index] * v, axis=1), 0)
 
 
 class _Slopes:

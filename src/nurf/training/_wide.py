@@ -14,11 +14,12 @@ from nurf._types import Array, Index
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.kernels import KernelNetwork, RadialKernel
 from nurf.solvers import VALUES_ONLY, Loss
-from nurf.solvers.process import Process, ProcessPosterior, ProcessRows, row_total
+from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers.process import Criterion, HeldOut, Process, ProcessPosterior, ProcessRows, row_total
+from nurf.training._crossfit import assign_folds
 from nurf.training._fit import Fit, Trial
 from nurf.training._race import Rung, finite, race
 from nurf.training._scales import (
-    Criterion,
     Hyperparameters,
     InputScales,
     LinearMap,
@@ -53,6 +54,17 @@ class Learning:
         Kernels whose criterion is within this distance of the smallest go on to the next part.
     energy : float
         The share of the mean square of the gradients that the directions of a linear map hold.
+    max_mapped : int
+        Up to so many inputs a linear map is tried in any case; with more, if half as many directions suffice.
+    max_refit_rows : int
+        Up to so many rows, errors are those of refits whose scales are learned without the samples; above, scales
+        depend little on single samples.
+    n_folds : int
+        Number of these refits, ...
+    refit_steps : int
+        ... and steps of L-BFGS of each.
+    belief : float
+        Over the number of samples: the share by which the values alone must be better to win.
     prior : Prior
     """
 
@@ -64,7 +76,26 @@ class Learning:
     n_starts: int = 2
     keep: float = 10.0
     energy: float = 0.9999
+    max_mapped: int = 3
+    max_refit_rows: int = 250
+    n_folds: int = 7
+    refit_steps: int = 30
+    belief: float = 40.0
     prior: Prior = field(default_factory=Prior)
+
+    def sizes(self, jet: Jet) -> list[int]:
+        """Return the numbers of samples on which scales are learned."""
+        n, per_sample = len(jet), row_total(jet) / len(jet)
+        sizes = [max(self.min_samples, int(rows / per_sample)) for rows in self.rows]
+        return [*(size for size in sizes if size < 0.7 * n), n]
+
+    def handicap(self, n_values: int) -> float:
+        """Return by how much the values alone must be better to win, for errors at so many samples.
+
+        Derivatives that come with the data are believed: noise of theirs is learned, and errors at few samples may be
+        small by luck, where only the derivatives know that the function varies between the samples.
+        """
+        return 1 + self.belief / n_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +114,14 @@ class WideLane:
     criterion : callable
         What is minimised.
     learning : Learning
+    sizes : sequence of int
+        The numbers of samples on which scales are learned.
     diagonal : bool
         Whether a scale for each input may be learned.
     rank : int
         The number of directions of the linear map that may be learned; 0 for none.
+    handicap : float
+        Factor of the errors in comparisons with other lanes.
     """
 
     name: str
@@ -95,8 +130,10 @@ class WideLane:
     degree: int
     criterion: Criterion
     learning: Learning
+    sizes: Sequence[int]
     diagonal: bool = True
     rank: int = 0
+    handicap: float = 1.0
 
     @cached_property
     def units(self) -> Array:
@@ -113,12 +150,26 @@ class WideLane:
         """Return evenly spaced samples."""
         return self.jet[spaced(np.arange(len(self.jet)), n_samples)]
 
-    @cached_property
-    def sizes(self) -> list[int]:
-        """The numbers of samples on which scales are learned."""
-        n, per_sample = len(self.jet), row_total(self.jet) / len(self.jet)
-        sizes = [max(self.learning.min_samples, int(rows / per_sample)) for rows in self.learning.rows]
-        return [*(size for size in sizes if size < 0.7 * n), n]
+    @property
+    def refits(self) -> bool:
+        """Whether errors are those of refits on folds, or of samples that are left out in closed form."""
+        few_rows = row_total(self.jet) <= self.learning.max_refit_rows
+        return few_rows and int(np.count_nonzero(self.jet.has_value)) >= MIN_ERRORS
+
+    def held_out(self, best: Candidate) -> HeldOut:
+        """Return the errors of a candidate at samples that it does not see."""
+        if not self.refits:
+            return HeldOut.one_by_one(best.process(ProcessRows.of(self.jet, self.degree)), self.jet.n_features)
+        fold_of = assign_folds(self.jet, self.learning.n_folds, np.random.default_rng(self.learning.n_folds))
+        folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
+        processes = [self.refit(best, self.jet[~fold]) for fold in folds]
+        return HeldOut.by_refits(processes, [self.jet[fold] for fold in folds])
+
+    def refit(self, best: Candidate, jet: Jet) -> Process:
+        """Return a process whose scales are learned on other data, from the best start there."""
+        rows = ProcessRows.of(jet, self.degree)
+        start = replace(_started(best.kernel, self, rows, jet), scales=best.scales)
+        return start.learned(rows, *self.terms, self.learning.refit_steps).process(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +213,9 @@ class WideArm:
 
     contest: WideLane
     candidates: tuple[Candidate, ...] = ()
-    output_errors: Array = field(default_factory=lambda: np.array([np.inf]))
+    held_out: HeldOut | None = None
     seconds: float = 0.0
     loss: Loss = VALUES_ONLY
-    handicap: float = 1.0
 
     @property
     def key(self) -> Hashable:
@@ -185,7 +235,13 @@ class WideArm:
     @property
     def error(self) -> float:
         """The estimated error, outputs added up."""
-        return finite(float(np.sqrt(np.sum(self.output_errors**2))))
+        assert self.held_out is not None
+        return finite(float(np.sqrt(np.sum(self.held_out.output_errors**2))))
+
+    @property
+    def handicap(self) -> float:
+        """That of the lane."""
+        return self.contest.handicap
 
     @property
     def best(self) -> Candidate:
@@ -199,19 +255,21 @@ class WideArm:
         """Return the arm with scales learned on ``size`` samples, and its leave-one-out error there."""
         start = time.perf_counter()
         contest, learning = self.contest, self.contest.learning
-        jet = contest.part(size)
+        jet, last = contest.part(size), size == contest.sizes[-1]
         rows = ProcessRows.of(jet, contest.degree)
         place = contest.sizes.index(size)
         n_steps = learning.last_steps if place >= len(learning.steps) else learning.steps[place]
-        going = self.candidates or tuple(_first_candidates(contest, rows, jet))
+        going = self.candidates or tuple(_started(kernel, contest, rows, jet) for kernel in contest.kernels)
         learned = [candidate.learned(rows, *contest.terms, n_steps) for candidate in going]
         if contest.rank and not self.candidates:
             mapped = _mapped(contest, jet, min(learned, key=_score).process(rows))
             learned = [*(learned if contest.diagonal else []), mapped.learned(rows, *contest.terms, n_steps)]
         learned.sort(key=_score)
         kept = tuple(candidate for candidate in learned if _score(candidate) <= _score(learned[0]) + learning.keep)
-        errors = process_errors(learned[0].process(rows))
-        return replace(self, candidates=kept, output_errors=errors, seconds=time.perf_counter() - start)
+        process = kept[0].process(rows)
+        held_out = contest.held_out(kept[0]) if last else HeldOut.one_by_one(process, jet.n_features)
+        seconds = time.perf_counter() - start
+        return replace(self, candidates=kept, held_out=held_out, seconds=seconds)
 
     def variants(self) -> Iterator[WideArm]:
         """Yield nothing: kernels are compared inside an arm, by their likelihood."""
@@ -230,33 +288,28 @@ def _score(candidate: Candidate) -> float:
     return candidate.score
 
 
-def _first_candidates(contest: WideLane, rows: ProcessRows, jet: Jet) -> Iterator[Candidate]:
-    """Yield a candidate for each kernel, from the best of several starts."""
-    learning, scales = contest.learning, InputScales(contest.units)
-    for kernel in contest.kernels:
-        started = [Candidate(kernel, scales, start) for start in starts(jet, contest.units, kernel)]
-        for n_steps, n in ((0, learning.n_starts), (learning.trial_steps, 1)):
-            started = [start.learned(rows, *contest.terms, n_steps) for start in started]
-            started = sorted(started, key=_score)[:n]
-        yield started[0]
+def _started(kernel: RadialKernel, contest: WideLane, rows: ProcessRows, jet: Jet) -> Candidate:
+    """Return a candidate with a scale for each input, after a few steps from the best of several starts."""
+    scales, learning = InputScales(contest.units), contest.learning
+    candidates = [Candidate(kernel, scales, start) for start in starts(jet, contest.units, kernel)]
+    for n_steps, n in ((0, learning.n_starts), (learning.trial_steps, 1)):
+        candidates = [candidate.learned(rows, *contest.terms, n_steps) for candidate in candidates]
+        candidates = sorted(candidates, key=_score)[:n]
+    return candidates[0]
 
 
 def _mapped(contest: WideLane, jet: Jet, best: Process) -> Candidate:
-    """Return a candidate with a linear map, to the leading directions of the gradients.
+    """Return a candidate with a linear map: to the leading directions of the gradients, or any map if they are all.
 
-    They are those of the best process with scales, if no gradients are given.
+    The gradients are those of the best process with scales, if none are given.
     """
+    scales = LinearMap(contest.units, contest.rank)
+    if contest.rank == jet.n_features:
+        return Candidate(best.kernel, scales, Hyperparameters(best.metric, best.noise))
     known = "gradients" in jet.known
     gradients = jet.derivative_rows(1) if known else best.network(jet.y.shape[1:]).gradient(jet.X)
     metric = gradient_map(gradients.reshape(-1, jet.n_features), contest.rank)
-    return Candidate(best.kernel, LinearMap(contest.units, contest.rank), Hyperparameters(metric, best.noise))
-
-
-def process_errors(process: Process) -> Array:
-    """Return the root mean square errors of the values if their samples are left out, of shape (k,)."""
-    values = process.rows.orders == 0
-    weights, errors = process.rows.weights[values], process.left_out[0][values]
-    return np.asarray(np.sqrt(weights @ errors**2 / weights.sum()))
+    return Candidate(best.kernel, scales, Hyperparameters(metric, best.noise))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -298,16 +351,16 @@ def fit_wide(
     jet, best = arm.contest.jet, arm.best
     rows = ProcessRows.of(jet, arm.contest.degree)
     process = best.process(rows)
-    network, errors = process.network(jet.y.shape[1:]), arm.output_errors
+    assert arm.held_out is not None
+    network, errors = process.network(jet.y.shape[1:]), arm.held_out.output_errors
     if held_out is not None:
         errors = _pooled(errors, process, network, held_out)
-    optimism = np.ones_like(errors)
     found = best.found
     return WideFit(
         network=network,
         output_errors=errors,
         trials=outcome.trials,
-        posterior=ProcessPosterior(network, jet, best.kernel, found.metric, found.noise, rows.degree, optimism),
+        posterior=ProcessPosterior(network, jet, best.kernel, found.metric, found.noise, rows.degree, arm.held_out),
         label=str(best),
     )
 

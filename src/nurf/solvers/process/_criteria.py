@@ -2,43 +2,77 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
 import numpy as np
 
 from nurf._types import Array
 from nurf.solvers.process._process import TINY, Process, sample_blocks
 
 
-def restricted_likelihood(process: Process) -> tuple[float, Array]:
-    """Return the negative logarithm of the restricted likelihood, up to a constant, and its derivative by ``K``.
+class Criterion(ABC):
+    """A function of a process that is minimised."""
+
+    @abstractmethod
+    def value(self, process: Process) -> float:
+        """Return the criterion."""
+
+    @abstractmethod
+    def slopes(self, process: Process) -> Array:
+        """Return its derivatives by the kernel matrix, of shape (N, N)."""
+
+
+@dataclass(frozen=True)
+class RestrictedLikelihood(Criterion):
+    """The negative logarithm of the restricted likelihood, up to a constant.
 
     With the variances ``s_o^2`` of the outputs at their best, it is ``(n sum_o log s_o^2 + k log det S) / 2`` for
     ``n`` contrasts, and its derivative ``(k P - sum_o P y_o y_o^T P / s_o^2) / 2``.
     """
-    k, n = process.rows.targets.shape[1], process.n_contrasts
-    value = (n * np.sum(np.log(process.variances)) + k * process.log_determinant) / 2
-    scaled = process.coefficients / np.sqrt(process.variances)
-    return float(value), (k * process.precision - scaled @ scaled.T) / 2
+
+    def value(self, process: Process) -> float:
+        """Return the criterion."""
+        k, n = process.rows.targets.shape[1], process.n_contrasts
+        return float(n * np.sum(np.log(process.variances)) + k * process.log_determinant) / 2
+
+    def slopes(self, process: Process) -> Array:
+        """Return its derivatives by the kernel matrix, of shape (N, N)."""
+        scaled = process.coefficients / np.sqrt(process.variances)
+        return np.asarray((process.rows.targets.shape[1] * process.precision - scaled @ scaled.T) / 2)
 
 
-def leave_one_out(process: Process) -> tuple[float, Array]:
-    """Return ``n / 2 sum_o log(mean squared error)`` of values whose samples are left out, and its derivative by ``K``.
+@dataclass(frozen=True)
+class LeaveOneOutError(Criterion):
+    """``n / 2 sum_o log(mean squared error)`` of the values whose samples are left out.
 
     With the blocks ``P_bb`` of samples, ``e_b = P_bb^-1 (P y)_b`` and ``g_b = P_bb^-1 w_b``, where ``w_b`` is the error
     of the value and zero otherwise, half the sum of squares has the derivative ``P D P - (P g)(P y)^T``, made
     symmetric, with the block diagonal matrix ``D`` of the ``e_b g_b^T``.
     """
-    samples, P, values = process.rows.samples, process.precision, process.rows.orders == 0
-    errors = process.left_out[0]
-    squares = np.maximum(np.mean(errors[values] ** 2, axis=0), TINY)
-    wanted = np.where(values[:, None], errors / squares, 0.0)  # the derivative of the logarithm
-    g, products = np.empty_like(errors), np.empty_like(P)
-    for rows in sample_blocks(samples):
-        g[rows] = np.linalg.pinv(P[rows[:, :, None], rows[:, None, :]], hermitian=True) @ wanted[rows]
-        blocks = errors[rows] @ np.swapaxes(g[rows], 1, 2)
-        products[rows] = (blocks + np.swapaxes(blocks, 1, 2)) / 2 @ P[rows]
-    outer = (P @ g) @ process.coefficients.T
-    n = int(np.count_nonzero(values))
-    return float(n * np.sum(np.log(squares)) / 2), P @ products - (outer + outer.T) / 2
+
+    def value(self, process: Process) -> float:
+        """Return the criterion."""
+        squares = self._squares(process)
+        return float(np.count_nonzero(process.rows.orders == 0) * np.sum(np.log(squares)) / 2)
+
+    def slopes(self, process: Process) -> Array:
+        """Return its derivatives by the kernel matrix, of shape (N, N)."""
+        P, errors, values = process.precision, process.left_out[0], process.rows.orders == 0
+        wanted = np.where(values[:, None], errors / self._squares(process), 0.0)  # the derivative of the logarithm
+        g, products = np.empty_like(errors), np.empty_like(P)
+        for rows in sample_blocks(process.rows.samples):
+            g[rows] = np.linalg.pinv(P[rows[:, :, None], rows[:, None, :]], hermitian=True) @ wanted[rows]
+            blocks = errors[rows] @ np.swapaxes(g[rows], 1, 2)
+            products[rows] = (blocks + np.swapaxes(blocks, 1, 2)) / 2 @ P[rows]
+        outer = (P @ g) @ process.coefficients.T
+        return np.asarray(P @ products - (outer + outer.T) / 2)
+
+    @staticmethod
+    def _squares(process: Process) -> Array:
+        """Return the mean squared error of each output, of shape (k,)."""
+        errors = process.left_out[0][process.rows.orders == 0]
+        return np.asarray(np.maximum(np.mean(errors**2, axis=0), TINY))
 
 
-CRITERIA = {"likelihood": restricted_likelihood, "loo": leave_one_out}
+CRITERIA: dict[str, Criterion] = {"likelihood": RestrictedLikelihood(), "loo": LeaveOneOutError()}

@@ -66,9 +66,9 @@ class Process:
     def _parts(self) -> tuple[Functionals, ...]:
         return tuple(part.mapped(self.metric) for part in self.rows.parts)
 
-    @cached_property
+    @property
     def _contrasts(self) -> Contrasts:
-        return Contrasts.of(self.rows.basis)
+        return self.rows.contrasts
 
     @cached_property
     def _solved(self) -> tuple[Array, Array]:
@@ -221,6 +221,12 @@ class Process:
             variance += np.sum(u * (first[:, :t] @ u), axis=0) - np.sum(rest**2, axis=0)
             result[block] = np.maximum(variance, 0.0).reshape(-1, X.shape[1] ** order)
         return result
+
+    def measured_std(self, X: Array, order: int) -> Array:
+        """Return the standard deviations of measured values or gradients, noise included, of shape (n, d^order, k)."""
+        weights = self.rows.weights[self.rows.orders == order]
+        noise = self.noise[order] / weights.mean() if len(weights) else 0.0
+        return np.asarray(np.sqrt((self.posterior_variances(X, order) + noise)[..., None] * self.variances))
 
 
 def sample_blocks(samples: Index) -> list[Index]:

@@ -13,6 +13,7 @@ from nurf._types import Array, Index
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.kernels._functionals import Functionals
 from nurf.solvers._rows import SlopeRows, slope_rows
+from nurf.solvers.process._contrasts import Contrasts
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +68,11 @@ class ProcessRows:
     def basis(self) -> Array:
         """The functionals of the monomials of the mean, of shape (N, t)."""
         return np.concatenate([part.monomials(self.degree) for part in self.parts])
+
+    @cached_property
+    def contrasts(self) -> Contrasts:
+        """The change of coordinates that separates the mean."""
+        return Contrasts.of(self.basis)
 
 
 def row_total(jet: Jet) -> int:
