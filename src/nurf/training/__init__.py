@@ -4,6 +4,7 @@ from nurf.training._arms import fit_searched
 from nurf.training._crossfit import CrossFit
 from nurf.training._fit import Fit, ShallowFit, Stage, Trial
 from nurf.training._lanes import Lane
+from nurf.training._learning import Learning
 from nurf.training._metrics import Diagonal, Full, Isotropic, Metric
 from nurf.training._outer import ALPHAS, fit_outer
 from nurf.training._polish import polish
@@ -14,7 +15,8 @@ from nurf.training._search import Search, Space
 from nurf.training._settings import FromData, FromNetwork, FromResidual, Setting, Source
 from nurf.training._sparse import SparseFit, SparseStep, fit_sparse
 from nurf.training._stages import Task, fit_adaptive, fit_random, stage_counts
-from nurf.training._wide import Learning, WideFit, WideLane, fit_wide, thinned
+from nurf.training._thinning import thinned
+from nurf.training._wide import WideFit, WideLane, fit_wide
 
 __all__ = [
     "ALPHAS",

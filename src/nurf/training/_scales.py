@@ -1,4 +1,4 @@
-"""Scales and noise of a process, learned from data."""
+"""Families of linear maps of the inputs, and where learning them may start."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from nurf._types import Array
 from nurf.jets import Jet
 from nurf.kernels import RadialKernel
-from nurf.solvers.process import Criterion, Process, ProcessRows
 
 LOWEST_NOISE, HIGHEST_NOISE = 1e-14, 1e2  # variances, in units of that of the process
 LOWEST_SCALE, HIGHEST_SCALE = 1e-4, 1e2  # in units of the inverse standard deviation of an input
-REFUSED = 1e100  # value of the criterion if a factorisation fails
-TOLERANCE = 1e-5  # of learning, relative to the criterion, which is of the size of the number of rows
-MORE_NOISE = 30.0  # factor of the variances of the noise then
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,107 +170,6 @@ def n_directions(gradients: Array, energy: float) -> int:
     """Return the number of directions that hold the share ``energy`` of the mean square of gradients (n, d)."""
     energies = np.linalg.svd(gradients, compute_uv=False) ** 2
     return int(np.searchsorted(np.cumsum(energies), energy * energies.sum())) + 1 if energies.any() else 1
-
-
-def learn(
-    rows: ProcessRows,
-    kernel: RadialKernel,
-    scales: Scales,
-    start: Hyperparameters,
-    criterion: Criterion,
-    prior: Prior,
-    max_steps: int,
-) -> tuple[Hyperparameters, float]:
-    """Return hyperparameters of a smaller criterion, by at most ``max_steps`` steps of L-BFGS, and the criterion.
-
-    If the kernel matrix of the start is not positive definite, the noise is increased until it is.
-    """
-    objective = _Objective(rows, kernel, scales, start, criterion, prior)
-    theta = objective.start()
-    if max_steps == 0:
-        return objective.hyperparameters(theta), objective.value(theta)
-    found = minimize(
-        objective,
-        theta,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=objective.bounds,
-        options={"maxiter": max_steps, "maxfun": 2 * max_steps, "maxls": 10, "ftol": TOLERANCE, "gtol": TOLERANCE},
-    )
-    return objective.hyperparameters(found.x), float(found.fun)
-
-
-class _Objective:
-    """The criterion and the prior as a function of coordinates: of the map, and the logarithms of the noise."""
-
-    def __init__(
-        self,
-        rows: ProcessRows,
-        kernel: RadialKernel,
-        scales: Scales,
-        start: Hyperparameters,
-        criterion: Criterion,
-        prior: Prior,
-    ) -> None:
-        self._rows, self._kernel, self._scales, self._start = rows, kernel, scales, start
-        self._criterion, self._prior = criterion, prior
-        self._orders = np.unique(rows.orders)  # of whose noise the data know something
-        self._q = len(scales.coordinates(start.metric))
-
-    @property
-    def bounds(self) -> list[tuple[float, float]]:
-        """Lower and upper bounds of all coordinates."""
-        noise = (float(np.log(LOWEST_NOISE)), float(np.log(HIGHEST_NOISE)))
-        return self._scales.bounds(np.empty(self._q)) + [noise] * len(self._orders)
-
-    def start(self) -> Array:
-        """Return the coordinates of the start, with more noise if it is needed."""
-        noise = np.log(self._start.noise[self._orders])
-        theta = np.concatenate([self._scales.coordinates(self._start.metric), noise])
-        low, high = np.array(self.bounds).T
-        theta = np.clip(theta, low, high)
-        noises = slice(self._q, None)
-        while self.value(theta) == REFUSED and np.any(theta[noises] < high[noises]):
-            theta[noises] = np.minimum(theta[noises] + np.log(MORE_NOISE), high[noises])
-        return np.asarray(theta)
-
-    def hyperparameters(self, theta: Array) -> Hyperparameters:
-        """Return what the coordinates stand for."""
-        noise = self._start.noise.copy()
-        noise[self._orders] = np.exp(theta[self._q :])
-        return Hyperparameters(self._scales.metric(theta[: self._q]), noise)
-
-    def value(self, theta: Array) -> float:
-        """Return the objective without its derivatives."""
-        value, process = self._evaluated(theta)
-        return REFUSED if process is None else value + self._penalty(theta)[0]
-
-    def __call__(self, theta: Array) -> tuple[float, Array]:
-        """Return the objective and its derivatives."""
-        value, process = self._evaluated(theta)
-        if process is None:
-            return REFUSED, np.zeros_like(theta)
-        by_metric, by_noise = process.pullback(self._criterion.slopes(process))
-        penalty, slopes = self._penalty(theta)
-        by_scales = self._scales.pullback(theta[: self._q], by_metric)
-        return value + penalty, np.concatenate([by_scales, by_noise[self._orders]]) + slopes
-
-    def _evaluated(self, theta: Array) -> tuple[float, Process | None]:
-        """Return the criterion and the process; no process if its kernel matrix is not positive definite."""
-        found = self.hyperparameters(theta)
-        process = Process(self._rows, self._kernel, found.metric, found.noise)
-        try:
-            value = self._criterion.value(process)
-        except np.linalg.LinAlgError:
-            return REFUSED, None
-        return (value, process) if np.isfinite(value) else (REFUSED, None)
-
-    def _penalty(self, theta: Array) -> tuple[float, Array]:
-        """Return the negative logarithm of the prior, and its derivatives."""
-        penalty, slopes = self._scales.penalty(theta[: self._q], self._prior)
-        distance = (theta[self._q :] - np.log(self._prior.noise)) / self._prior.noise_deviation
-        by_noise = distance / self._prior.noise_deviation
-        return penalty + float(np.sum(distance**2) / 2), np.concatenate([slopes, by_noise])
 
 
 def starts(jet: Jet, units: Array, kernel: RadialKernel) -> Iterator[Hyperparameters]:

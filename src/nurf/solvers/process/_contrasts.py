@@ -71,6 +71,5 @@ def _rotated(matrix: Array, V: Array, T: Array) -> Array:
     """Return ``(1 - V T^T V^T) A (1 - V T V^T) = A - V X^T - X V^T``."""
     products = matrix @ (V @ T)
     X = products - V @ (T.T @ (V.T @ products)) / 2
-    matrix -= V @ X.T
-    matrix -= X @ V.T
+    matrix -= np.hstack([V, X]) @ np.hstack([X, V]).T
     return matrix

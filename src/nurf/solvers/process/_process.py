@@ -19,7 +19,7 @@ from nurf.solvers.process._contrasts import Contrasts
 from nurf.solvers.process._rows import ProcessRows
 
 EPS = float(np.finfo(float).eps)
-BLOCK = 2**16  # elements of a block of covariances: all its factors together stay in the cache
+BLOCK = 2**17  # elements of a block of covariances: all its factors together stay in the cache
 TINY = 1e-30  # variance of constant targets
 
 
@@ -77,7 +77,7 @@ class Process:
         rotated = self._contrasts.matrix_into(self._covariances())
         if t == len(rotated):
             return rotated, np.empty((0, 0))
-        factor, info = lapack.dpotrf(rotated[t:, t:], lower=True, clean=False)
+        factor, info = lapack.dpotrf(rotated[t:, t:], lower=True)
         if info:
             raise np.linalg.LinAlgError(f"the covariance matrix is not positive definite (pivot {info})")
         return rotated[:t].copy(), factor
@@ -154,8 +154,9 @@ class Process:
         t, N, factor = len(self._contrasts), len(self.rows), self._solved[1]
         result = np.zeros((N, N))
         if len(factor):
-            inverse = np.tril(lapack.dpotri(factor, lower=True)[0])
-            result[t:, t:] = inverse + np.tril(inverse, -1).T
+            lower = lapack.dpotri(factor, lower=True)[0]
+            np.add(lower, lower.T, out=result[t:, t:])
+            result.ravel()[t * (N + 1) :: N + 1] /= 2
         return self._contrasts.matrix_back(result)
 
     def pullback(self, weights: Array) -> tuple[Array, Array]:

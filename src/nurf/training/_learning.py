@@ -1,0 +1,214 @@
+"""Scales and noise of a process, learned from data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.optimize import minimize
+
+from nurf._types import Array
+from nurf.jets import Jet
+from nurf.kernels import RadialKernel
+from nurf.solvers.process import Criterion, Process, ProcessRows, row_total
+from nurf.training._scales import HIGHEST_NOISE, LOWEST_NOISE, Hyperparameters, Prior, Scales
+
+REFUSED = 1e100  # value of the criterion if a factorisation fails
+TOLERANCE = 1e-5  # of learning, relative to the criterion, which is of the size of the number of rows
+MORE_NOISE = 30.0  # factor of the variances of the noise then
+
+
+@dataclass(frozen=True)
+class Learning:
+    """The numbers of how scales and noise are learned.
+
+    Parameters
+    ----------
+    rows : tuple of int
+        Scales are learned on parts of the data with about so many rows first, from the smallest to all: a step costs
+        the third power of the number of rows.
+    min_samples : int
+        The smallest part has at least so many samples.
+    steps : tuple of int
+        Steps of L-BFGS on each of these parts, ...
+    last_steps : int
+        ... and on all data, if they are more.
+    trial_steps : int
+        Steps after which the best of several starts is chosen.
+    n_starts : int
+        Number of starts that are tried, those of the smallest criterion.
+    keep : float
+        Kernels whose criterion is within this distance of the smallest go on to the next part.
+    energy : float
+        The share of the mean square of the gradients that the directions of a linear map hold.
+    max_mapped : int
+        Up to so many inputs a linear map is tried in any case; with more, if half as many directions suffice.
+    max_refit_rows : int
+        Up to so many rows, errors are those of refits whose scales are learned without the samples; above, scales
+        depend little on single samples.
+    n_folds : int
+        Number of these refits, ...
+    refit_steps : int
+        ... and steps of L-BFGS of each.
+    belief : float
+        Over the number of samples: the share by which the values alone must be better to win.
+    prior : Prior
+    """
+
+    rows: tuple[int, ...] = (200, 800)
+    min_samples: int = 20
+    steps: tuple[int, ...] = (50, 15)
+    last_steps: int = 5
+    trial_steps: int = 8
+    n_starts: int = 2
+    keep: float = 10.0
+    energy: float = 0.9999
+    max_mapped: int = 3
+    max_refit_rows: int = 250
+    n_folds: int = 7
+    refit_steps: int = 30
+    belief: float = 40.0
+    prior: Prior = field(default_factory=Prior)
+
+    def sizes(self, jet: Jet) -> list[int]:
+        """Return the numbers of samples on which scales are learned."""
+        n, per_sample = len(jet), row_total(jet) / len(jet)
+        sizes = [max(self.min_samples, int(rows / per_sample)) for rows in self.rows]
+        return [*(size for size in sizes if size < 0.7 * n), n]
+
+    def handicap(self, n_values: int) -> float:
+        """Return by how much the values alone must be better to win, for errors at so many samples.
+
+        Derivatives that come with the data are believed: noise of theirs is learned, and errors at few samples may be
+        small by luck, where only the derivatives know that the function varies between the samples.
+        """
+        return 1 + self.belief / n_values
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A kernel and a family of linear maps, with what was learned for them."""
+
+    kernel: RadialKernel
+    scales: Scales
+    found: Hyperparameters
+    criterion: float = np.inf
+    n_rows: int = 1
+
+    def __str__(self) -> str:
+        return f"{type(self.kernel).__name__} kernel, {self.scales}"
+
+    def learned(self, rows: ProcessRows, criterion: Criterion, prior: Prior, n_steps: int) -> Candidate:
+        """Return the candidate after some steps on the rows."""
+        found, value = learn(rows, self.kernel, self.scales, self.found, criterion, prior, n_steps)
+        return replace(self, found=found, criterion=value, n_rows=len(rows))
+
+    @property
+    def score(self) -> float:
+        """The criterion, plus half the logarithm of the number of rows for each parameter (Schwarz 1978)."""
+        return self.criterion + float(np.log(self.n_rows)) / 2 * len(self.scales.coordinates(self.found.metric))
+
+    def process(self, rows: ProcessRows) -> Process:
+        """Return the process given the rows."""
+        return Process(rows, self.kernel, self.found.metric, self.found.noise)
+
+
+def learn(
+    rows: ProcessRows,
+    kernel: RadialKernel,
+    scales: Scales,
+    start: Hyperparameters,
+    criterion: Criterion,
+    prior: Prior,
+    max_steps: int,
+) -> tuple[Hyperparameters, float]:
+    """Return hyperparameters of a smaller criterion, by at most ``max_steps`` steps of L-BFGS, and the criterion.
+
+    If the kernel matrix of the start is not positive definite, the noise is increased until it is.
+    """
+    objective = _Objective(rows, kernel, scales, start, criterion, prior)
+    theta = objective.start()
+    if max_steps == 0:
+        return objective.hyperparameters(theta), objective.value(theta)
+    found = minimize(
+        objective,
+        theta,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=objective.bounds,
+        options={"maxiter": max_steps, "maxfun": 2 * max_steps, "maxls": 10, "ftol": TOLERANCE, "gtol": TOLERANCE},
+    )
+    return objective.hyperparameters(found.x), float(found.fun)
+
+
+class _Objective:
+    """The criterion and the prior as a function of coordinates: of the map, and the logarithms of the noise."""
+
+    def __init__(
+        self,
+        rows: ProcessRows,
+        kernel: RadialKernel,
+        scales: Scales,
+        start: Hyperparameters,
+        criterion: Criterion,
+        prior: Prior,
+    ) -> None:
+        self._rows, self._kernel, self._scales, self._start = rows, kernel, scales, start
+        self._criterion, self._prior = criterion, prior
+        self._orders = np.unique(rows.orders)  # of whose noise the data know something
+        self._q = len(scales.coordinates(start.metric))
+
+    @property
+    def bounds(self) -> list[tuple[float, float]]:
+        """Lower and upper bounds of all coordinates."""
+        noise = (float(np.log(LOWEST_NOISE)), float(np.log(HIGHEST_NOISE)))
+        return self._scales.bounds(np.empty(self._q)) + [noise] * len(self._orders)
+
+    def start(self) -> Array:
+        """Return the coordinates of the start, with more noise if it is needed."""
+        noise = np.log(self._start.noise[self._orders])
+        theta = np.concatenate([self._scales.coordinates(self._start.metric), noise])
+        low, high = np.array(self.bounds).T
+        theta = np.clip(theta, low, high)
+        noises = slice(self._q, None)
+        while self.value(theta) == REFUSED and np.any(theta[noises] < high[noises]):
+            theta[noises] = np.minimum(theta[noises] + np.log(MORE_NOISE), high[noises])
+        return np.asarray(theta)
+
+    def hyperparameters(self, theta: Array) -> Hyperparameters:
+        """Return what the coordinates stand for."""
+        noise = self._start.noise.copy()
+        noise[self._orders] = np.exp(theta[self._q :])
+        return Hyperparameters(self._scales.metric(theta[: self._q]), noise)
+
+    def value(self, theta: Array) -> float:
+        """Return the objective without its derivatives."""
+        value, process = self._evaluated(theta)
+        return REFUSED if process is None else value + self._penalty(theta)[0]
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        """Return the objective and its derivatives."""
+        value, process = self._evaluated(theta)
+        if process is None:
+            return REFUSED, np.zeros_like(theta)
+        by_metric, by_noise = process.pullback(self._criterion.slopes(process))
+        penalty, slopes = self._penalty(theta)
+        by_scales = self._scales.pullback(theta[: self._q], by_metric)
+        return value + penalty, np.concatenate([by_scales, by_noise[self._orders]]) + slopes
+
+    def _evaluated(self, theta: Array) -> tuple[float, Process | None]:
+        """Return the criterion and the process; no process if its kernel matrix is not positive definite."""
+        found = self.hyperparameters(theta)
+        process = Process(self._rows, self._kernel, found.metric, found.noise)
+        try:
+            value = self._criterion.value(process)
+        except np.linalg.LinAlgError:
+            return REFUSED, None
+        return (value, process) if np.isfinite(value) else (REFUSED, None)
+
+    def _penalty(self, theta: Array) -> tuple[float, Array]:
+        """Return the negative logarithm of the prior, and its derivatives."""
+        penalty, slopes = self._scales.penalty(theta[: self._q], self._prior)
+        distance = (theta[self._q :] - np.log(self._prior.noise)) / self._prior.noise_deviation
+        by_noise = distance / self._prior.noise_deviation
+        return penalty + float(np.sum(distance**2) / 2), np.concatenate([slopes, by_noise])
