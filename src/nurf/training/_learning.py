@@ -37,8 +37,10 @@ class Learning:
         Steps after which the best of several starts is chosen.
     n_starts : int
         Number of starts that are tried, those of the smallest criterion.
+    trial_keep : float
+        Kernels whose criterion is within this distance of the smallest go on after these steps, ...
     keep : float
-        Kernels whose criterion is within this distance of the smallest go on to the next part.
+        ... and those within this distance from each part to the next.
     energy : float
         The share of the mean square of the gradients that the directions of a linear map hold.
     max_mapped : int
@@ -61,6 +63,7 @@ class Learning:
     last_steps: int = 5
     trial_steps: int = 8
     n_starts: int = 2
+    trial_keep: float = 50.0
     keep: float = 10.0
     energy: float = 0.9999
     max_mapped: int = 3

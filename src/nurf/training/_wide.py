@@ -165,13 +165,13 @@ class WideArm:
         rows = ProcessRows.of(jet, contest.degree)
         place = contest.sizes.index(size)
         n_steps = learning.last_steps if place >= len(learning.steps) else learning.steps[place]
-        going = self.candidates or tuple(_started(kernel, contest, rows, jet) for kernel in contest.kernels)
+        going = self.candidates or [_started(kernel, contest, rows, jet) for kernel in contest.kernels]
+        going = _near_best(going, learning.trial_keep)
         learned = [candidate.learned(rows, *contest.terms, n_steps) for candidate in going]
         if contest.rank and not self.candidates:
             mapped = _mapped(contest, jet, min(learned, key=_score).process(rows))
             learned = [*(learned if contest.diagonal else []), mapped.learned(rows, *contest.terms, n_steps)]
-        learned.sort(key=_score)
-        kept = tuple(candidate for candidate in learned if _score(candidate) <= _score(learned[0]) + learning.keep)
+        kept = _near_best(learned, learning.keep)
         process = kept[0].process(rows)
         refitted = size == contest.sizes[-1] and contest.refits
         held_out = contest.held_out(kept[0]) if refitted else HeldOut.one_by_one(process, jet.n_features)
@@ -193,6 +193,12 @@ class WideArm:
 
 def _score(candidate: Candidate) -> float:
     return candidate.score
+
+
+def _near_best(candidates: Sequence[Candidate], distance: float) -> tuple[Candidate, ...]:
+    """Return the candidates whose score is within a distance of the smallest, the best first."""
+    ordered = sorted(candidates, key=_score)
+    return tuple(candidate for candidate in ordered if candidate.score <= ordered[0].score + distance)
 
 
 def _started(kernel: RadialKernel, contest: WideLane, rows: ProcessRows, jet: Jet) -> Candidate:
