@@ -103,3 +103,23 @@ def test_a_surrogate_is_minimised_and_sampled(tmp_path, capsys):
     image = plt.imread(tmp_path / "optimise_and_sample.png")
     assert wrote.endswith("optimise_and_sample.png")
     assert 0.01 < np.mean(image[..., :3] < 0.9) < 0.5  # neither blank nor full
+
+
+def test_ten_samples_with_and_without_slopes(tmp_path, capsys):
+    load("plot_few_samples").main(["--quick", "--out", str(tmp_path)])
+    printed = capsys.readouterr().out
+    rows = [line.strip("|").split("|") for line in printed.splitlines() if line.startswith("| ")]
+    errors, inputs = np.array(rows[1:3], dtype=float)[:, 1:], {row[0].strip(): row[1:] for row in rows[4:]}
+    assert set(inputs) == {"rw", "r", "Tu", "Hu", "Tl", "Hl", "L", "Kw"}
+    _, partials, shares = np.array(list(inputs.values()), dtype=float).T
+    assert np.argmax(partials) == np.argmax(shares) == list(inputs).index("rw")
+    # For ten seeds, slopes divide the error by 1700 at the least.
+    assert np.all(errors[:, 2] < errors[:, 0] / 20)
+    assert "used, error" in printed
+    assert plt.get_fignums() == []
+    for name in ("few_samples.png", "few_samples_inputs.png"):
+        assert str(tmp_path / name) in printed
+        image = plt.imread(tmp_path / name)
+        assert 0.01 < np.mean(image[..., :3] < 0.9) < 0.5  # neither blank nor full
+        frame = np.concatenate([image[[0, -1], :, :3].reshape(-1, 3), image[:, [0, -1], :3].reshape(-1, 3)])
+        assert frame.min() == 1  # nothing is cut off at the edges

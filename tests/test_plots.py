@@ -10,10 +10,12 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import to_rgb
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
-from nurf import plots
+from nurf import KernelFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor, plots
 from nurf.densities import Uniform
 from nurf.jets import Jet
 from nurf.networks import Box, Hyperplanes
@@ -51,6 +53,28 @@ def planes_across(box, n=200, seed=0):
     return Hyperplanes.through(rng.uniform(box.lower, box.upper, (n, 2)), rng.standard_normal((n, 2)))
 
 
+class Known(BaseEstimator):
+    """A fitted model with given relevances, the function ``sum_j r_j x_j^2`` and intervals of half width ``coverage``.
+
+    The second output is the first, negated.
+    """
+
+    def __init__(self, relevance, n_outputs=1):
+        self.relevance, self.n_outputs = relevance, n_outputs
+        self.relevance_, self.n_features_in_ = np.asarray(relevance), len(relevance)
+
+    def fit(self):
+        raise AssertionError("a plot must not fit")
+
+    def predict(self, X):
+        values = X**2 @ self.relevance_
+        return values if self.n_outputs == 1 else np.stack([values, -values], axis=1)
+
+    def predict_interval(self, X, coverage):
+        values = self.predict(X)
+        return np.stack([values - coverage, values + coverage], axis=-1)
+
+
 def collection(ax, kind):
     (found,) = (c for c in ax.collections if type(c) is kind)
     return found
@@ -81,8 +105,9 @@ except ImportError as error:
         lambda **kw: plots.predicted_against_true([1.0, 2.0], [1.0, 2.1], **kw),
         lambda **kw: plots.hyperplanes(planes_of([0.1], [0.2]), **kw),
         lambda **kw: plots.angle_offset_density(planes_of([0.1], [0.2]), **kw),
+        lambda **kw: plots.relevance(Known([2.0, 1.0]), **kw),
     ],
-    ids=["convergence", "predictions", "hyperplanes", "densities"],
+    ids=["convergence", "predictions", "hyperplanes", "densities", "relevance"],
 )
 def test_all_functions_draw_on_the_given_axes_or_the_current_ones(draw):
     settings = dict(mpl.rcParams)
@@ -352,3 +377,170 @@ def test_the_image_has_its_peak_at_the_hyperplane(ax):
 def test_densities_say_what_is_wrong(planes, keywords, message):
     with pytest.raises(ValueError, match=message):
         plots.angle_offset_density(planes, **keywords)
+
+
+# relevance
+
+
+def bars(ax):
+    """Return the labels and lengths of horizontal bars, from top to bottom."""
+    order = np.argsort([-ax.transData.transform((0, bar.get_y()))[1] for bar in ax.patches])
+    labels = [tick.get_text() for tick in ax.get_yticklabels()]
+    return [labels[i] for i in order], [ax.patches[i].get_width() for i in order]
+
+
+def test_relevances_are_sorted_and_named(ax):
+    plots.relevance(Known([0.25, 2.0, 0.0]), ax=ax)
+    assert bars(ax) == (["x1", "x0", "x2"], [2.0, 0.25, 0.0])
+    assert [text.get_text() for text in ax.texts] == ["2", "0.25", "0"]
+    assert ax.get_xlim()[1] > 2
+
+
+def test_the_largest_of_many_relevances_are_shown_and_the_others_counted(ax):
+    sizes = np.random.default_rng(0).permutation(np.arange(1.0, 51.0))
+    plots.relevance(Known(sizes), n_inputs=5, names=[f"input {size:g}" for size in sizes], ax=ax)
+    labels, lengths = bars(ax)
+    assert labels == [f"input {size}" for size in range(50, 45, -1)] + ["largest of 45 others"]
+    assert lengths == list(range(50, 44, -1))
+    assert len({bar.get_facecolor() for bar in ax.patches}) == 2
+
+
+def test_relevances_of_a_fit_to_a_data_frame(ax):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(np.random.default_rng(0).uniform(-1, 1, (12, 2)), columns=["inert", "active"])
+    model = KernelFeatureRegressor("gaussian").fit(X, np.sin(2 * X["active"]))
+    plots.relevance(model, ax=ax)
+    assert bars(ax) == (["active", "inert"], sorted(model.relevance_, reverse=True))
+
+
+def test_relevances_that_are_all_zero(ax):
+    plots.relevance(Known([0.0, 0.0]), ax=ax)
+    assert bars(ax) == (["x0", "x1"], [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("model", "keywords", "message"),
+    [
+        (Known([1.0, 2.0]), {"n_inputs": 0}, "`n_inputs` must be a whole number >= 1, got 0"),
+        (Known([1.0, 2.0]), {"names": ["a"]}, r"`names` must be 2 names, one for each input, got \['a'\]"),
+        (Known([1.0, 2.0]), {"names": "ab"}, "`names` must be 2 names, one for each input, got 'ab'"),
+        (KernelFeatureRegressor(), {}, "not fitted yet"),
+    ],
+)
+def test_relevance_says_what_is_wrong(model, keywords, message):
+    with pytest.raises((ValueError, NotFittedError), match=message):
+        plots.relevance(model, **keywords)
+
+
+def test_sampled_networks_have_no_relevance():
+    X = np.linspace(-1, 1, 10)[:, None]
+    with pytest.raises(ValueError, match="learned scales, as KernelFeatureRegressor has, got RandomFeatureRegressor"):
+        plots.relevance(RandomFeatureRegressor(5, random_state=0).fit(X, X[:, 0]))
+
+
+# slices
+
+CORNERS = np.array([[-1.0, -2.0], [3.0, 4.0]])
+
+
+def band(ax):
+    """Return the lower and upper ends of the band, as functions of the place."""
+    vertices = next(c for c in ax.collections if isinstance(c, PolyCollection)).get_paths()[0].vertices
+    ends = {x: vertices[vertices[:, 0] == x, 1] for x in ax.lines[0].get_xdata()}
+    return np.array([[y.min(), y.max()] for y in ends.values()]).T
+
+
+def test_slices_go_through_the_point_along_each_input(ax):
+    axes = [ax, ax.figure.add_subplot()]
+    drawn = plots.slices(Known([1.0, 10.0]), CORNERS, point=[0.5, 1.0], coverage=0.8, axes=axes)
+    assert list(drawn) == axes
+    for panel, j, height in zip(drawn, range(2), ([1.0, 10.0]), strict=True):
+        x, f = panel.lines[0].get_data()
+        assert (x[0], x[-1]) == (CORNERS[0, j], CORNERS[1, j])
+        np.testing.assert_allclose(f, height * x**2 + (10 if j == 0 else 0.25))
+        np.testing.assert_allclose(band(panel), [f - 0.8, f + 0.8])
+        assert panel.lines[1].get_xdata()[0] == [0.5, 1.0][j]
+        assert panel.get_xlabel() == f"x{j}"
+    assert drawn[0].get_ylim() == drawn[1].get_ylim()
+    low, high = drawn[0].get_ylim()
+    assert low < 0.25 - 0.8 < 160.25 + 0.8 < high
+
+
+def test_slices_go_through_the_mean_by_default(ax):
+    plots.slices(Known([1.0, 10.0]), CORNERS, inputs=[0], axes=ax)
+    x, f = ax.lines[0].get_data()
+    np.testing.assert_allclose(f, x**2 + 10)  # the mean of the second input is 1
+
+
+def test_a_slice_of_one_of_several_outputs(ax):
+    y = np.array([[1.0, -1.0], [2.0, -2.0]])
+    plots.slices(Known([1.0, 10.0], n_outputs=2), CORNERS, y, inputs=[1], output=1, axes=ax)
+    x, f = ax.lines[0].get_data()
+    np.testing.assert_allclose(f, -1 - 10 * x**2)
+    np.testing.assert_allclose(band(ax), [f - 0.9, f + 0.9])
+    np.testing.assert_allclose(collection(ax, PathCollection).get_offsets(), [[-2, -1], [4, -2]])
+
+
+def test_samples_far_from_the_slice_are_faint(ax):
+    X = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, -2.0], [3.0, 100.0], [4.0, -100.0]])
+    plots.slices(Known([1.0, 10.0]), X, np.arange(5), inputs=[0], axes=ax)
+    dots = collection(ax, PathCollection)
+    np.testing.assert_allclose(dots.get_offsets(), np.column_stack([X[:, 0], np.arange(5)]))
+    squares = X[:, 1] ** 2 / X[:, 1].var()  # the mean is zero
+    np.testing.assert_allclose(dots.get_facecolors()[:, 3], np.exp(-squares / 2))
+    plots.slices(Known([1.0]), X[:, :1], np.arange(5), axes=ax)
+    np.testing.assert_array_equal(ax.collections[-1].get_facecolors()[:, 3], 1)  # there are no other inputs
+
+
+def test_the_inputs_along_which_a_function_of_many_varies_most_are_drawn_in_a_new_figure():
+    sizes = np.arange(12.0)[::-1]
+    drawn = plots.slices(Known(sizes), np.random.default_rng(0).uniform(-1, 1, (200, 12)), point=np.zeros(12))
+    assert [ax.get_xlabel() for ax in drawn] == [f"x{j}" for j in range(9)]
+    assert [ax.get_ylabel() for ax in drawn] == ["predicted value", "", ""] * 3
+    plt.close(drawn[0].figure)
+    drawn = plots.slices(Known(sizes), np.zeros((2, 12)), inputs=["last", 3], names=[*"abcdefghijk", "last"])
+    assert [ax.get_xlabel() for ax in drawn] == ["last", "d"]
+    assert len(drawn[0].figure.axes) == 2
+    drawn[0].figure.canvas.draw()  # although the samples do not vary
+    plt.close(drawn[0].figure)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelFeatureRegressor("gaussian"),
+        RandomFeatureRegressor(20, random_state=0),
+        SparseFeatureRegressor(random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_slices_of_all_estimators_fitted_to_data_frames(ax, model):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(np.random.default_rng(0).uniform(-1, 1, (15, 2)), columns=["a", "b"])
+    y = np.sin(X["a"]) + X["b"]
+    model.fit(X, y)
+    plots.slices(model, X, y, inputs=["b"], axes=ax)
+    x, f = ax.lines[0].get_data()
+    line = pandas.DataFrame({"a": np.full(len(x), X["a"].mean()), "b": x})
+    np.testing.assert_allclose(f, model.predict(line))
+    np.testing.assert_allclose(band(ax), model.predict_interval(line).T)
+
+
+@pytest.mark.parametrize(
+    ("X", "keywords", "message"),
+    [
+        (np.ones(2), {}, r"d = 2, as in the fit, got \(2,\)"),
+        (np.ones((0, 2)), {}, r"d = 2, as in the fit, got \(0, 2\)"),
+        (np.ones((3, 4)), {}, r"`X` must have shape \(n, d\) with d = 2, as in the fit, got \(3, 4\)"),
+        (CORNERS, {"point": [1.0]}, r"`point` must have shape \(d,\) = \(2,\), got \(1,\)"),
+        (CORNERS, {"inputs": [2]}, r"names of \['x0', 'x1'\] or positions from 0 to 1, got 2"),
+        (CORNERS, {"inputs": ["z"]}, "positions from 0 to 1, got 'z'"),
+        (CORNERS, {"inputs": []}, "`inputs` must name at least one input, got none"),
+        (CORNERS, {"output": 1}, "`output` must be a whole number from 0 to 0, got 1"),
+        (CORNERS, {"y": np.ones(3)}, r"`y` must have as many rows as `X`, 2, got shape \(3,\)"),
+        (CORNERS, {"axes": [None]}, "`axes` must have one for each of 2 inputs, got 1"),
+    ],
+)
+def test_slices_say_what_is_wrong(X, keywords, message):
+    with pytest.raises(ValueError, match=message):
+        plots.slices(Known([1.0, 10.0]), X, **keywords)

@@ -1,4 +1,4 @@
-"""Plots of fits and hyperplanes. Each function draws on an ``ax`` and returns it.
+"""Plots of fits and hyperplanes. Each function draws on an ``ax`` (``slices`` on several) and returns it.
 
 They require matplotlib: ``pip install "nurf[plot]"``. They do not open windows, save files or change the settings of
 matplotlib.
@@ -21,6 +21,8 @@ from nurf.plots._convergence import convergence
 from nurf.plots._densities import angle_offset_density
 from nurf.plots._hyperplanes import hyperplanes
 from nurf.plots._predictions import predicted_against_true
+from nurf.plots._relevance import relevance
+from nurf.plots._slices import slices
 from nurf.plots._sparse import certificate, sparse_path, trained_hyperplanes
 from nurf.plots._style import STYLES, Style, style_of
 
@@ -32,6 +34,8 @@ __all__ = [
     "convergence",
     "hyperplanes",
     "predicted_against_true",
+    "relevance",
+    "slices",
     "sparse_path",
     "style_of",
     "trained_hyperplanes",

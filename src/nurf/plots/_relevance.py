@@ -1,0 +1,60 @@
+"""How much each input matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from nurf._validation import is_whole
+from nurf.estimators import KernelFeatureRegressor
+from nurf.plots._axes import axes_or_current, input_names
+from nurf.plots._style import style_of
+
+OTHERS = "0.7"  # colour of the bar that stands for all other inputs
+
+
+def relevance(
+    model: KernelFeatureRegressor, *, names: Sequence[str] | None = None, n_inputs: int = 12, ax: Axes | None = None
+) -> Axes:
+    """Plot the relevance of each input to an infinitely wide network as a bar, the largest on top.
+
+    A bar is ``model.relevance_``: the learned scale of an input times its standard deviation. If there are more inputs
+    than ``n_inputs``, the last bar is the largest of the others.
+
+    Parameters
+    ----------
+    model : KernelFeatureRegressor
+        A fitted one.
+    names : sequence of str, optional
+        Names of all inputs. Default is those of the data frame that was fitted, or ``x0, x1, ...``.
+    n_inputs : int, default=12
+        The largest number of inputs that have bars of their own.
+    ax : matplotlib Axes, optional
+        Default is the current axes.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    names = input_names(model, names)
+    if not hasattr(model, "relevance_"):
+        raise ValueError(f"`model` must have learned scales, as KernelFeatureRegressor has, got {model!r}")
+    if not is_whole(n_inputs):
+        raise ValueError(f"`n_inputs` must be a whole number >= 1, got {n_inputs!r}")
+    sizes = model.relevance_
+    largest_first = np.argsort(-sizes, kind="stable")
+    labels = [names[j] for j in largest_first[:n_inputs]]
+    colors = [style_of("nonlocal").color] * len(labels)
+    if n_inputs < len(sizes):
+        labels.append(f"largest of {len(sizes) - n_inputs} others")
+        colors.append(OTHERS)
+    ax = axes_or_current(ax)
+    bars = ax.barh(range(len(labels)), sizes[largest_first[: len(labels)]], color=colors)
+    ax.bar_label(bars, fmt="%.2g", padding=3)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.set(xlim=(0, 1.15 * sizes.max() or 1.0), ylim=(len(labels) - 0.5, -0.5))  # room for the numbers; largest on top
+    ax.locator_params(axis="x", nbins=5)
+    ax.set_xlabel("relevance: scale times standard deviation")
+    return ax
