@@ -4,8 +4,8 @@
 
 First, a function of one input from ten samples, with and without slopes: predictions with intervals, and a table of the
 errors for several random choices of the samples. Then the borehole function of eight inputs from 40 samples with
-gradients: the relevance of each input, slices along three of them, and a table that compares relevances with the sizes
-of partial derivatives and with shares of the variance.
+gradients: the relevance of each input, slices along three of them, and a table that compares relevances with scales and
+with shares of the variance.
 """
 
 import argparse
@@ -91,10 +91,10 @@ def print_accuracy(model):
 
 def print_inputs(data, model):
     """Print what each input means to the model, and to the function itself."""
-    partials = np.sqrt(np.mean(model.predict_gradient(data.X) ** 2, axis=0)) * data.X.std(axis=0) / data.y.std()
-    print("\n| input | relevance | size of partial derivatives | share of the variance |\n|---|---|---|---|")
+    scales = model.scales_ * data.X.std(axis=0)
+    print("\n| input | relevance | scale times standard deviation | share of the variance |\n|---|---|---|---|")
     for j in np.argsort(-model.relevance_):
-        print(f"| {INPUTS[j]} | {model.relevance_[j]:.2g} | {partials[j]:.2g} | {total_share(j):.1e} |")
+        print(f"| {INPUTS[j]} | {model.relevance_[j]:.2g} | {scales[j]:.2g} | {total_share(j):.1e} |")
 
 
 def total_share(j, n=20_000):

@@ -434,7 +434,7 @@ def test_relevance_says_what_is_wrong(model, keywords, message):
 
 def test_sampled_networks_have_no_relevance():
     X = np.linspace(-1, 1, 10)[:, None]
-    with pytest.raises(ValueError, match="learned scales, as KernelFeatureRegressor has, got RandomFeatureRegressor"):
+    with pytest.raises(ValueError, match="`relevance_`, as KernelFeatureRegressor has, got RandomFeatureRegressor"):
         plots.relevance(RandomFeatureRegressor(5, random_state=0).fit(X, X[:, 0]))
 
 

@@ -35,8 +35,8 @@ class KernelFeatureRegressor(NetworkRegressor):
     noise of values, and that of derivatives are learned from the data. All derivatives, in and out, are in the units of
     the data. Nothing is random.
 
-    A fit takes the third power of the number of rows: values, and partial derivatives. With more than some hundred
-    samples, ``RandomFeatureRegressor`` is faster, and often better.
+    The time of a fit grows with the third power of the number of rows: values, and partial derivatives. With more than
+    some hundred samples, ``RandomFeatureRegressor`` is faster, and often better.
 
     Parameters
     ----------
@@ -72,10 +72,11 @@ class KernelFeatureRegressor(NetworkRegressor):
     metric_ : array of shape (q, d)
         The linear map ``A``, for unscaled inputs.
     scales_ : array of shape (d,)
-        The lengths of its columns: how fast the function varies with each input, in inverse units of the input. An
-        input without effect has a scale near zero.
+        The lengths of its columns: how soon the function bends along each input, in inverse units of the input. An
+        input without effect has a scale near zero, and so has one with a linear effect.
     relevance_ : array of shape (d,)
-        The scales times the standard deviations of the inputs: how much each input matters. It has no unit.
+        How much each input matters: the root mean square of the predicted partial derivatives at the samples, times the
+        standard deviation of the input over that of the values. It has no unit.
     noise_ : dict
         The learned standard deviations of the noise of "values" (in the units of each output), and of "gradients" and
         "hessians" in scaled units, if there are any.
@@ -173,14 +174,16 @@ class KernelFeatureRegressor(NetworkRegressor):
 
     @property
     def scales_(self) -> Array:
-        """How fast the function varies with each input, of shape (d,)."""
+        """How soon the function bends along each input, of shape (d,)."""
         return np.asarray(np.linalg.norm(self.metric_, axis=0))
 
     @property
     def relevance_(self) -> Array:
-        """The scales in units of the inverse standard deviation of each input, of shape (d,)."""
-        deviations = self.fit_.posterior.jet.X.std(axis=0) * self.scaling_.x_scale
-        return np.asarray(self.scales_ * deviations)
+        """How much each input matters, of shape (d,)."""
+        check_is_fitted(self, "fit_")
+        X = self.fit_.posterior.jet.X
+        gradients = self.fit_.network.gradient(X).reshape(-1, X.shape[1])
+        return np.asarray(np.sqrt(np.mean(gradients**2, axis=0)) * X.std(axis=0))
 
     @property
     def noise_(self) -> dict[str, Any]:
@@ -204,9 +207,9 @@ class KernelFeatureRegressor(NetworkRegressor):
         """
         check_is_fitted(self, "fit_")
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        scales = list(zip(names, self.relevance_, strict=True))
+        relevance = list(zip(names, self.relevance_, strict=True))
         derivatives = describe_derivatives(self.fit_, self._n_given, self.n_rows_, self.gradient_check_)
-        return describe_process(self.fit_, scales, self.noise_, self.scaling_.y_scale, derivatives, self.n_samples_)
+        return describe_process(self.fit_, relevance, self.noise_, self.scaling_.y_scale, derivatives, self.n_samples_)
 
     def _check_rows(self, jet: Jet) -> None:
         """Raise an error if there are more values than rows are allowed."""

@@ -92,7 +92,7 @@ def _errors(fit: Fit, y_scale: Array) -> list[tuple[str, str]]:
 
 def describe_process(
     fit: WideFit,
-    scales: list[tuple[str, float]],
+    relevance: list[tuple[str, float]],
     noise: dict[str, Any],
     y_scale: Array,
     derivatives: str,
@@ -103,7 +103,7 @@ def describe_process(
     Parameters
     ----------
     fit : WideFit
-    scales : list of (name, number)
+    relevance : list of (name, number)
         How much each input matters.
     noise : dict
         Standard deviations of the noise of values and derivatives.
@@ -113,14 +113,14 @@ def describe_process(
         What became of the derivatives.
     n_samples : int
     """
-    d, rows = len(scales), fit.posterior.process.rows
-    ordered = sorted(scales, key=lambda scale: -scale[1])
+    d, rows = len(relevance), fit.posterior.process.rows
+    ordered = sorted(relevance, key=lambda pair: -pair[1])
     shown = ", ".join(f"{name} {size:.2g}" for name, size in ordered[:MAX_INPUTS])
     rest = f", and {d - MAX_INPUTS} more" if d > MAX_INPUTS else ""
     floor = np.sqrt(rounding_floor(len(rows)) * fit.posterior.process.variances.max())
     lines = [
         ("kernel", fit.label),
-        ("scales", f"{shown}{rest} (times the standard deviations of the inputs)"),
+        ("relevance of inputs", f"{shown}{rest}"),
         ("noise", _noise(noise) + f"; rounding allows {floor:.2g} of the standard deviation of the values"),
         ("mean", "affine" if rows.degree else "constant"),
         ("derivatives", derivatives),

@@ -20,8 +20,9 @@ def relevance(
 ) -> Axes:
     """Plot the relevance of each input to an infinitely wide network as a bar, the largest on top.
 
-    A bar is ``model.relevance_``: the learned scale of an input times its standard deviation. If there are more inputs
-    than ``n_inputs``, the last bar is the largest of the others.
+    A bar is ``model.relevance_``: the root mean square of the predicted partial derivatives, times the standard
+    deviation of the input over that of the values. If there are more inputs than ``n_inputs``, the last bar is the
+    largest of the others.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def relevance(
     """
     names = input_names(model, names)
     if not hasattr(model, "relevance_"):
-        raise ValueError(f"`model` must have learned scales, as KernelFeatureRegressor has, got {model!r}")
+        raise ValueError(f"`model` must have `relevance_`, as KernelFeatureRegressor has, got {model!r}")
     if not is_whole(n_inputs):
         raise ValueError(f"`n_inputs` must be a whole number >= 1, got {n_inputs!r}")
     sizes = model.relevance_
@@ -56,5 +57,5 @@ def relevance(
     ax.set_yticks(range(len(labels)), labels)
     ax.set(xlim=(0, 1.15 * sizes.max() or 1.0), ylim=(len(labels) - 0.5, -0.5))  # room for the numbers; largest on top
     ax.locator_params(axis="x", nbins=5)
-    ax.set_xlabel("relevance: scale times standard deviation")
+    ax.set_xlabel("relevance: size of the partial derivatives")
     return ax

@@ -70,7 +70,7 @@ class Learning:
     max_refit_rows: int = 250
     n_folds: int = 7
     refit_steps: int = 30
-    belief: float = 40.0
+    belief: float = 20.0
     prior: Prior = field(default_factory=Prior)
 
     def sizes(self, jet: Jet) -> list[int]:
