@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nurf._types import Array
-from nurf.solvers.process._process import TINY, Process, sample_blocks
+from nurf.solvers.process._process import TINY, Process, inverse_blocks, sample_blocks
 
 
 def restricted_likelihood(process: Process) -> tuple[float, Array]:
@@ -33,7 +33,7 @@ def leave_one_out(process: Process) -> tuple[float, Array]:
     wanted = np.where(values[:, None], errors / squares, 0.0)  # the derivative of the logarithm
     g, products = np.empty_like(errors), np.empty_like(P)
     for rows in sample_blocks(samples):
-        g[rows] = np.linalg.pinv(P[rows[:, :, None], rows[:, None, :]], hermitian=True) @ wanted[rows]
+        g[rows] = inverse_blocks(P, rows) @ wanted[rows]
         blocks = errors[rows] @ np.swapaxes(g[rows], 1, 2)
         products[rows] = (blocks + np.swapaxes(blocks, 1, 2)) / 2 @ P[rows]
     outer = (P @ g) @ process.coefficients.T
