@@ -158,10 +158,13 @@ class WideArm:
     contest : WideLane
     candidates : tuple of Candidate
         Kernels and maps that are still in question, the best first.
+    place : int
+        The number of sizes that it was grown to.
     """
 
     contest: WideLane
     candidates: tuple[Candidate, ...] = ()
+    place: int = 0
     output_errors: Array = field(default_factory=lambda: np.array([np.inf]))
     seconds: float = 0.0
     loss: Loss = VALUES_ONLY
@@ -201,8 +204,7 @@ class WideArm:
         contest, learning = self.contest, self.contest.learning
         jet = contest.part(size)
         rows = ProcessRows.of(jet, contest.degree)
-        place = contest.sizes.index(size)
-        n_steps = learning.last_steps if place >= len(learning.steps) else learning.steps[place]
+        n_steps = (*learning.steps, learning.last_steps)[min(self.place, len(learning.steps))]
         going = self.candidates or tuple(_first_candidates(contest, rows, jet))
         learned = [candidate.learned(rows, *contest.terms, n_steps) for candidate in going]
         if contest.rank and not self.candidates:
@@ -211,7 +213,8 @@ class WideArm:
         learned.sort(key=_score)
         kept = tuple(candidate for candidate in learned if _score(candidate) <= _score(learned[0]) + learning.keep)
         errors = process_errors(learned[0].process(rows))
-        return replace(self, candidates=kept, output_errors=errors, seconds=time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        return replace(self, candidates=kept, place=self.place + 1, output_errors=errors, seconds=seconds)
 
     def variants(self) -> Iterator[WideArm]:
         """Yield nothing: kernels are compared inside an arm, by their likelihood."""
