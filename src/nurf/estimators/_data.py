@@ -111,13 +111,15 @@ def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet
     if validation is None:
         return jet, None
     if isinstance(validation, Real) and not isinstance(validation, Integral):
-        n = round(float(validation) * len(jet)) if 0 < float(validation) < 1 else 0
-        if not 0 < n < len(jet):
+        valued = np.flatnonzero(jet.has_value)
+        n = round(float(validation) * len(valued)) if 0 < float(validation) < 1 else 0
+        if not 0 < n < len(valued):
             raise ValueError(
-                f"`validation` must leave rows on both sides, got a share of {validation} of {len(jet)} rows"
+                f"`validation` must leave rows on both sides, got a share of {validation} of {len(valued)} rows"
             )
-        order = rng.permutation(len(jet))
-        return jet[np.sort(order[n:])], jet[np.sort(order[:n])]
+        held_out = np.zeros(len(jet), bool)
+        held_out[valued[rng.permutation(len(valued))[:n]]] = True
+        return jet[~held_out], jet[held_out]
     if not isinstance(validation, Jet):
         if not (isinstance(validation, tuple) and len(validation) == 2):
             got = repr(validation) if isinstance(validation, str | Real) else f"a {type(validation).__name__}"
