@@ -110,8 +110,11 @@ class WideLane:
         return self.criterion, self.learning.prior
 
     def part(self, n_samples: int) -> Jet:
-        """Return evenly spaced samples."""
-        return self.jet[spaced(np.arange(len(self.jet)), n_samples)]
+        """Return evenly spaced samples, with values and without in the same proportion as in all data."""
+        known = self.jet.has_value
+        n_values = int(np.ceil(n_samples * np.mean(known)))  # at least one
+        chosen = spaced(np.flatnonzero(known), n_values), spaced(np.flatnonzero(~known), n_samples - n_values)
+        return self.jet[np.sort(np.concatenate(chosen))]
 
     @cached_property
     def sizes(self) -> list[int]:
