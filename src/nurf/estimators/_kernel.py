@@ -18,7 +18,8 @@ from nurf.estimators._report import Report, describe_derivatives, describe_proce
 from nurf.jets import Jet
 from nurf.kernels import RADIAL_KERNELS, KernelNetwork, RadialKernel
 from nurf.solvers._coverage import MIN_ERRORS
-from nurf.solvers.process import CRITERIA, row_total
+from nurf.solvers._rows import Loss, row_count
+from nurf.solvers.process import CRITERIA
 from nurf.training import Learning, WideFit, WideLane, fit_wide, n_directions, thinned
 from nurf.training._progress import watch_trials
 
@@ -161,7 +162,8 @@ class KernelFeatureRegressor(NetworkRegressor):
         self._set_fit(fit, scaling, fit.posterior)
         self.kernel_ = fit.posterior.kernel
         self.n_samples_, self.n_rows_ = len(jet), len(fit.posterior.process.rows)
-        self.gradient_check_, self._n_given = check, row_total(jet) if jet.known else 0
+        known = Loss(**dict.fromkeys(jet.known, 1.0))
+        self.gradient_check_, self._n_given = check, row_count(jet, known) if jet.known else 0
         return found
 
     @property
@@ -173,7 +175,7 @@ class KernelFeatureRegressor(NetworkRegressor):
     @property
     def scales_(self) -> Array:
         """How fast the function varies with each input, of shape (d,)."""
-        return np.asarray(np.linalg.norm(self.metric_, axis=0))
+        return np.asarray(np.hypot.reduce(self.metric_, axis=0))  # squares may underflow
 
     @property
     def relevance_(self) -> Array:
