@@ -10,26 +10,26 @@ from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
+from cases import RADIAL_KERNELS
 from nurf.jets import Jet
-from nurf.kernels import RADIAL_KERNELS, Gaussian, Matern52, WideErf
+from nurf.kernels import Gaussian, Matern52, WideErf
 from nurf.kernels._functionals import Functionals, covariance
 from nurf.solvers.process import Process, ProcessPosterior, ProcessRows, leave_one_out, restricted_likelihood, row_total
 from nurf.solvers.process._contrasts import Contrasts
 from nurf.solvers.process._process import rounding_floor
-from test_rows import D, N_SAMPLES, apart, few_masks, framed, masked, never_the_first, plain, weighted
+from test_rows import N_SAMPLES, D, apart, few_masks, framed, masked, never_the_first, plain, weighted
 
-KERNELS = [kernel() for kernel in RADIAL_KERNELS.values()]
 JETS = [plain, masked, few_masks, never_the_first, weighted, framed, apart]
 METRIC = np.random.default_rng(8).normal(size=(D, D)) / 2 + np.diag([0.5, 0.9, 0.3])
 NOISE = np.array([0.01, 0.03, 0.2])
 
-kernels = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+kernels = pytest.mark.parametrize("kernel", RADIAL_KERNELS, ids=repr)
 jets = pytest.mark.parametrize("make", JETS, ids=lambda make: make.__name__)
 outputs = pytest.mark.parametrize("outputs", [(), (2,)], ids=str)
 degrees = pytest.mark.parametrize("degree", [0, 1])
 
 
-def make_process(jet, kernel=KERNELS[0], degree=0, metric=METRIC, noise=NOISE):
+def make_process(jet, kernel=RADIAL_KERNELS[0], degree=0, metric=METRIC, noise=NOISE):
     return Process(ProcessRows.of(jet, degree), kernel, metric, noise)
 
 
@@ -253,7 +253,7 @@ class TestAgainstKriging:
     @pytest.mark.parametrize("criterion", [restricted_likelihood, leave_one_out])
     @pytest.mark.parametrize("make", [masked, framed, apart], ids=lambda make: make.__name__)
     def test_criteria_have_true_derivatives(self, kernel, degree, criterion, make):
-        """Central differences of order four: the error is about ``h^4 = 1e-14``, and rounding ``1e-16 cond / h`` 1e-7."""
+        """Central differences of order four: an error of about ``h^4 = 1e-14``, and ``1e-16 cond / h = 1e-7`` by rounding."""
         jet, rng = make((2,)), np.random.default_rng(2)
         if make is apart and criterion is leave_one_out:
             jet = jet + plain((2,))[:4]
@@ -317,7 +317,7 @@ class TestAgainstKriging:
 class TestAgainstScikitLearn:
     """A mean that is known: values that are given together with their mirror images have the mean zero.
 
-    For ``(x, y)`` and ``(x + far, -y)``, so far away that nothing is shared, the estimated mean is zero by symmetry, and
+    For ``(x, y)`` and ``(x + far, -y)``, so far that nothing is shared, the estimated mean is zero by symmetry, and
     predictions near ``x`` are those of a process with mean zero. Their variance is larger by that of the mean.
     """
 

@@ -9,16 +9,16 @@ from scipy.special import ndtr
 from scipy.stats import special_ortho_group
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+from cases import RADIAL_KERNELS
 from nurf._scaling import Scaling
-from nurf.kernels import RADIAL_KERNELS, Gaussian, KernelNetwork, Matern52, WideErf
+from nurf.kernels import Gaussian, KernelNetwork, Matern52, WideErf
 from nurf.kernels._functionals import Functionals, covariance, pullback, variances
 from nurf.kernels._network import Centers
 
-KERNELS = [kernel() for kernel in RADIAL_KERNELS.values()]
 D = 3
 ORDERS = list(product(range(3), repeat=2))
 
-kernels = pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+kernels = pytest.mark.parametrize("kernel", RADIAL_KERNELS, ids=repr)
 orders = pytest.mark.parametrize(("p", "q"), ORDERS, ids=str)
 
 
@@ -81,7 +81,7 @@ class TestProfiles:
 
     @kernels
     def test_two_derivatives_at_zero(self, kernel):
-        """One-sided differences. Matern's second derivative is not smooth at zero: the error is ``sqrt(10 h) = 3e-3``."""
+        """One-sided differences. Matern's second derivative has a kink at zero: an error of ``sqrt(10 h) = 3e-3``."""
         for order in (1, 2):
             h = 1e-6
             slope = (kernel.profile(np.array(h), order - 1) - kernel.profile(np.array(0.0), order - 1)) / h
