@@ -94,7 +94,10 @@ def _canonical_order(jet: Jet) -> Index:
 
 
 def _merged(jet: Jet) -> Jet:
-    """Return the jet with equal neighbouring rows merged into one, their weights added: the same data for every fit."""
+    """Return the jet with equal neighbouring rows merged into one, their weights added: the same data for every fit.
+
+    The weights of values have the mean one, as those that are given have.
+    """
     known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians)
     rows = np.hstack([part.reshape(len(jet), -1) for part in known if part is not None])
     equal = (rows[1:] == rows[:-1]) | (np.isnan(rows[1:]) & np.isnan(rows[:-1]))
@@ -102,6 +105,8 @@ def _merged(jet: Jet) -> Jet:
     if len(first) == len(jet):
         return jet
     weights = [np.add.reduceat(jet.weights(order), first) for order in (0, 1)]
+    unit = weights[0][jet.has_value[first]].mean()
+    weights = [weight / unit for weight in weights]
     derivative_weight = None if jet.derivative_weight is None else weights[1]
     return replace(jet[first], sample_weight=weights[0], derivative_weight=derivative_weight)
 
