@@ -253,7 +253,7 @@ class TestAgainstKriging:
     @pytest.mark.parametrize("criterion", [restricted_likelihood, leave_one_out])
     @pytest.mark.parametrize("make", [masked, framed, apart], ids=lambda make: make.__name__)
     def test_criteria_have_true_derivatives(self, kernel, degree, criterion, make):
-        """Central differences of order four: an error of about ``h^4 = 1e-14``, and ``1e-16 cond / h = 1e-7`` by rounding."""
+        """Differences of order four: an error of about ``h^4 = 1e-14``, and ``1e-16 cond / h = 1e-7`` by rounding."""
         jet, rng = make((2,)), np.random.default_rng(2)
         if make is apart and criterion is leave_one_out:
             jet = jet + plain((2,))[:4]

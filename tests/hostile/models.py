@@ -44,7 +44,7 @@ MODELS = {"fixed": fixed, "automatic": automatic, "sparse": sparse, "wide": wide
 
 
 def sizes(network):
-    """The absolute values of all terms that are added up, for bounded neurons or a kernel whose values are about one."""
+    """The absolute values of the coefficients, of neurons or of a kernel and its derivatives."""
     if not isinstance(network, KernelNetwork):
         return np.abs(network.coefficients).ravel()
     parts = [network.tail_coef]
