@@ -288,12 +288,21 @@ class TestInvariance:
         one, other = (model().fit(X, y, gradients=gradients, sample_weight=unit * w) for unit in (1.0, 1e200))
         assert_allclose(other.predict(X), one.predict(X), atol=5e-4)
 
-    def test_a_sample_of_small_weight_hardly_counts(self):
+    @pytest.mark.parametrize("least", [1e-9, 1e-300])
+    def test_a_sample_of_small_weight_hardly_counts(self, least):
         X, y, gradients = noisy()
         spoilt, w = y.copy(), np.ones(40)
-        spoilt[3], w[3] = 1e3, 1e-12
+        spoilt[3], w[3] = 1e3, least
         weighted = model().fit(X, spoilt, gradients=gradients, sample_weight=w, derivative_weight=np.ones(40))
         assert error(weighted) < 0.15
+
+    @pytest.mark.parametrize("mean", ["constant", "affine"])
+    def test_weights_of_all_sizes(self, mean):
+        X, y, gradients = noisy()
+        w = 10.0 ** np.random.default_rng(0).uniform(-90, 0, 40)
+        for data in ({"sample_weight": w}, {"derivative_weight": w}, {"sample_weight": np.where(w < 1e-40, 1e-300, 1)}):
+            estimator = model(mean=mean).fit(X, y, gradients=gradients, **data)
+            assert np.all(np.isfinite(estimator.predict_interval(X)))
 
 
 class TestFewRows:

@@ -25,6 +25,7 @@ from nurf.training._progress import watch_trials
 
 MEANS = {"constant": 0, "affine": 1}
 METRICS = ("auto", "scales", "map")
+LEAST_WEIGHT = 1e-12  # of a row, in units of the largest: rounding errors of the others are larger than what it says
 
 
 class KernelFeatureRegressor(NetworkRegressor):
@@ -138,6 +139,7 @@ class KernelFeatureRegressor(NetworkRegressor):
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         check, found = checked_gradients(jet, self.check_gradients)
         jet, held_out = split(jet, validation, np.random.default_rng(0))
+        jet = _heavy(jet)
         scaling = Scaling.fit(jet)
         self._check_rows(jet)
         scaled = thinned(scaling(jet), self.max_rows)
@@ -244,3 +246,12 @@ class KernelFeatureRegressor(NetworkRegressor):
         rank = self.rank or (n_directions(jet.derivative_rows(1).reshape(-1, d), Learning().energy) if known else d)
         few = self.rank is not None or (known and rank <= d / 2)
         return self.metric == "auto", rank if d > 1 and (few or self.metric == "map") else 0
+
+
+def _heavy(jet: Jet) -> Jet:
+    """Return the jet without values and derivatives of next to no weight, whose noise would be next to infinite."""
+    values, slopes = jet.weights(0), jet.weights(1)
+    light = slopes < LEAST_WEIGHT * slopes.max()
+    if light.any():
+        jet = replace(jet, derivative_weight=np.where(light, 0.0, slopes))
+    return jet[values >= LEAST_WEIGHT * values.max()]
