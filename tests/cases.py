@@ -6,6 +6,7 @@ import numpy as np
 
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.densities import ActiveSubspace, Local, Nonlocal, Uniform
+from nurf.kernels import Gaussian, Matern52, WideErf
 
 ACTIVATIONS = [
     Heaviside(),
@@ -17,6 +18,8 @@ ACTIVATIONS = [
     Erf(0.3),
 ]
 SMOOTH_ACTIVATIONS = [a for a in ACTIVATIONS if np.all(np.asarray(a.width) > 0)]
+
+RADIAL_KERNELS = [Gaussian(), Matern52(), WideErf()]
 
 
 @dataclass(frozen=True)

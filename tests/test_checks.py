@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from nurf import RandomFeatureRegressor, SparseFeatureRegressor, check_derivatives, problems
+from nurf import KernelFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor, check_derivatives, problems
 
 SMOOTH = [  # between neighbours among 500 points the trapezoidal rule errs by less than a tenth
     problems.get("gaussian_bump"),
@@ -672,10 +672,11 @@ class TestSeveralOutputs:
 ESTIMATORS = [
     lambda action: RandomFeatureRegressor(30, check_gradients=action, random_state=0),
     lambda action: SparseFeatureRegressor(0.01, gradient_weight=0.1, check_gradients=action, random_state=0),
+    lambda action: KernelFeatureRegressor("gaussian", max_rows=400, check_gradients=action),
 ]
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["sampled", "sparse"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["sampled", "sparse", "wide"])
 class TestInFit:
     @pytest.mark.parametrize("action", ["warn", "raise", False])
     def test_right_gradients_pass(self, estimator, action):
@@ -706,8 +707,9 @@ class TestInFit:
 
     def test_no_gradients_are_not_checked(self, estimator):
         X, y, _ = make_data(100)
-        sparse = isinstance(estimator("raise"), SparseFeatureRegressor)
-        model = estimator("raise").set_params(gradient_weight=0.0 if sparse else "auto")
+        model = estimator("raise")
+        if isinstance(model, SparseFeatureRegressor):
+            model.set_params(gradient_weight=0.0)
         assert model.fit(X, y).gradient_check_ is None
 
     def test_nothing_is_checked_if_it_is_turned_off(self, estimator):

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from nurf import Jet, RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor, polish
+from nurf import (
+    Jet,
+    KernelFeatureRegressor,
+    RandomFeatureMap,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    polish,
+)
 from nurf._validation import is_number, is_whole
 from nurf.kernels import FiniteRankKernel, rkhs_norm
 from nurf.networks import Ball
@@ -76,6 +83,31 @@ PARAMETERS = [
     (SparseFeatureRegressor, {"max_iter": 1.5}, "`max_iter` must be a whole number >= 1, got 1.5"),
     (SparseFeatureRegressor, {"gamma": "a"}, "`gamma` must be a number > 0, got 'a'"),
     (SparseFeatureRegressor, {"gamma": np.ones(2)}, "`gamma` must be a number > 0, got array"),
+    (
+        KernelFeatureRegressor,
+        {"kernel": "cubic"},
+        "`kernel` must be a RadialKernel, 'auto' or one of gaussian, matern, erf, got 'cubic'",
+    ),
+    (KernelFeatureRegressor, {"kernel": np.array(["gaussian", "erf"])}, "`kernel` must be .*, got array"),
+    (KernelFeatureRegressor, {"metric": None}, "`metric` must be one of 'auto', 'scales', 'map', got None"),
+    (KernelFeatureRegressor, {"rank": 3}, "`rank` must be a whole number from 1 to 2, the number of inputs, got 3"),
+    (KernelFeatureRegressor, {"rank": 0}, "`rank` must be a whole number from 1 to 2, the number of inputs, got 0"),
+    (KernelFeatureRegressor, {"rank": True}, "`rank` must be a whole number from 1 to 2, .*, got True"),
+    (
+        KernelFeatureRegressor,
+        {"rank": 1, "metric": "scales"},
+        "`rank` is that of a map: `metric` must be 'auto' or 'map', got 'scales'",
+    ),
+    (KernelFeatureRegressor, {"mean": "none"}, "`mean` must be one of 'constant', 'affine', got 'none'"),
+    (KernelFeatureRegressor, {"selection": "gcv"}, "`selection` must be one of 'likelihood', 'loo', got 'gcv'"),
+    (KernelFeatureRegressor, {"max_rows": 0}, "`max_rows` must be a whole number >= 1, got 0"),
+    (
+        KernelFeatureRegressor,
+        {"max_rows": 39},
+        "at most `max_rows` = 39 values, .*, got 40: use RandomFeatureRegressor",
+    ),
+    (KernelFeatureRegressor, {"check_gradients": None}, "`check_gradients` must be 'warn', 'raise' or False, got None"),
+    (KernelFeatureRegressor, {"verbose": -1}, "`verbose` must be a whole number >= 0, got -1"),
 ]
 
 

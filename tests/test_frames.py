@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 from numpy.testing import assert_array_equal
 
-from nurf import Jet, RandomFeatureMap, RandomFeatureRegressor
+from nurf import Jet, KernelFeatureRegressor, RandomFeatureMap, RandomFeatureRegressor
 from nurf.estimators._frames import partials_by_name
 
 RNG = np.random.default_rng(0)
@@ -148,6 +148,16 @@ def test_a_transformer_matches_names_and_index():
     one = RandomFeatureMap(20, density="local", random_state=0).fit(X.set_axis(labels), gradients=shuffled)
     other = RandomFeatureMap(20, density="local", random_state=0).fit(X, gradients=GRADIENTS)
     assert_array_equal(one.transform(X), other.transform(X))
+
+
+def test_a_kernel_model_matches_names_and_index():
+    labels, order = [f"run {i}" for i in range(20)], RNG.permutation(20)
+    shuffled = frame(order=(2, 0, 1)).iloc[:20].set_axis(labels).iloc[order]
+    one = KernelFeatureRegressor("gaussian").fit(X.iloc[:20].set_axis(labels), VALUES[:20], gradients=shuffled)
+    other = KernelFeatureRegressor("gaussian").fit(X.iloc[:20], VALUES[:20], gradients=GRADIENTS[:20])
+    assert_array_equal(one.predict(X), other.predict(X))
+    assert list(one.feature_names_in_) == NAMES
+    assert all(name in dict(one.report().lines)["scales"] for name in NAMES)
 
 
 def test_gradients_elsewhere_follow_their_own_points():

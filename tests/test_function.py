@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import erf
 
 from cases import ACTIVATIONS
-from nurf import RandomFeatureRegressor
+from nurf import KernelFeatureRegressor, RandomFeatureRegressor
 from nurf._scaling import Scaling
 from nurf.activations import Erf, Heaviside, ReLUPower, Sigmoid, Softplus
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
@@ -144,3 +144,21 @@ def test_the_function_of_a_fitted_model(k, tail):
     scale = np.abs(model.predict_gradient(X)).max(axis=0)
     assert_allclose(f.gradient(X) / scale, model.predict_gradient(X) / scale, atol=1e-8)
     assert_allclose(f(X[0]), model.predict(X[:1])[0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("kernel", ["gaussian", "matern", "erf"])
+def test_the_function_of_a_fitted_kernel_model(k, kernel):
+    """With noise, which bounds the coefficients: their terms cancel by less than 1e4, and rounding stays below 1e-9."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform([0, 1000], [1e-3, 1010], (30, 2))
+    Z = (X - [0, 1000]) / [1e-3, 10]
+    y = np.stack([np.sin(3 * Z[:, 0]) * Z[:, 1] + j for j in range(k)], axis=1) + 0.05 * rng.normal(size=(30, k))
+    model = KernelFeatureRegressor(kernel).fit(X, y if k > 1 else y[:, 0])
+    f = pickle.loads(pickle.dumps(model.function()))
+    assert_allclose(f(X), model.predict(X), rtol=1e-7, atol=1e-7)
+    scale = np.abs(model.predict_gradient(X)).max(axis=0)
+    assert_allclose(f.gradient(X) / scale, model.predict_gradient(X) / scale, atol=1e-6)
+    value, gradient = f.value_and_gradient(X[0])
+    assert_allclose(value, model.predict(X[:1])[0], rtol=1e-7, atol=1e-7)
+    assert_allclose(gradient, f.gradient(X)[0], rtol=1e-7)

@@ -2,9 +2,11 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from nurf import RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor
+from nurf import KernelFeatureRegressor, RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor
 
 
-@parametrize_with_checks([RandomFeatureRegressor(), SparseFeatureRegressor(), RandomFeatureMap()])
+@parametrize_with_checks(
+    [RandomFeatureRegressor(), SparseFeatureRegressor(), KernelFeatureRegressor(), RandomFeatureMap()]
+)
 def test_sklearn_contract(estimator, check):
     check(estimator)

@@ -73,10 +73,10 @@ def consistency():
     for i, (d, n, knows) in enumerate(product(DIMENSIONS, SIZES, KNOWLEDGE)):
         claim = general[i % 3]
         yield draft(claim.__name__, claim, MODELS, d=d, n=n, knows=knows)
-    sampled = {name: MODELS[name] for name in ("fixed", "automatic")}
+    untrained = {name: MODELS[name] for name in ("fixed", "automatic", "wide")}
     for _, d, n in product(range(2), (1, 2, 5), (8, 30, 150)):
         yield draft("knows_its_error", claims.knows_its_error, {"automatic": MODELS["automatic"]}, d=d, n=n)
-        yield draft("has_ordered_intervals", claims.has_ordered_intervals, sampled, d=d, n=n)
+        yield draft("has_ordered_intervals", claims.has_ordered_intervals, untrained, d=d, n=n)
 
 
 def invariants():
@@ -124,9 +124,9 @@ def wrong():
     for name, kind in product(names, refusals.NO_ARRAYS):
         if name.endswith("weight") and kind == "a number":
             continue  # the same weight for all
-        two = {key: MODELS[key] for key in ("fixed", "sparse")}
-        yield draft(f"{name}: {kind}", refusals.refuses_argument(name, kind), two, knows="gradients", **small)
+        some = {key: MODELS[key] for key in ("fixed", "sparse", "wide")}
+        yield draft(f"{name}: {kind}", refusals.refuses_argument(name, kind), some, knows="gradients", **small)
     for kind in refusals.VALIDATIONS:
         yield draft(f"validation: {kind}", refusals.refuses_validation(kind), MODELS, knows="values", **small)
-    for which in models:
+    for which in ("fixed", "automatic", "sparse", "transformer"):
         yield draft("absurd sizes", refusals.refuses_absurd_sizes, {which: models[which]}, knows="values", **small)

@@ -4,7 +4,8 @@ import warnings
 
 import numpy as np
 
-from nurf import RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor
+from nurf import KernelFeatureRegressor, RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor
+from nurf.kernels import KernelNetwork
 
 
 def fixed(data):
@@ -30,11 +31,27 @@ def sparse(data):
     return SparseFeatureRegressor(0.01, max_neurons=6, max_iter=5, random_state=0)
 
 
+def wide(data):
+    """One kernel and few rows, so that a case takes seconds."""
+    return KernelFeatureRegressor("gaussian", max_rows=300)
+
+
 def transformer(data):
     return RandomFeatureMap(20, random_state=0)
 
 
-MODELS = {"fixed": fixed, "automatic": automatic, "sparse": sparse}
+MODELS = {"fixed": fixed, "automatic": automatic, "sparse": sparse, "wide": wide}
+
+
+def sizes(network):
+    """The absolute values of the coefficients, of neurons or of a kernel and its derivatives."""
+    if not isinstance(network, KernelNetwork):
+        return np.abs(network.coefficients).ravel()
+    parts = [network.tail_coef]
+    for center in network.centers:
+        lengths = [np.linalg.norm(v @ network.metric.T, axis=1) for v in center.functionals.directions]
+        parts.append(center.coef * np.prod(lengths, axis=0)[..., None] if lengths else center.coef)
+    return np.abs(np.concatenate(parts)).ravel()
 
 
 def fit(model, data):

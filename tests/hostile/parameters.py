@@ -5,7 +5,8 @@ import re
 import numpy as np
 
 from hostile import claims
-from nurf import RandomFeatureRegressor, activations, densities
+from nurf import KernelFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor, activations, densities
+from nurf.kernels import Matern52
 from nurf.solvers import L1, LogPenalty
 
 SHARED = {
@@ -39,11 +40,27 @@ SPARSE = SHARED | {
     "max_iter": [1, 3],
 }
 
+WIDE = {
+    "kernel": ["auto", "gaussian", "matern", "erf", Matern52()],
+    "metric": ["auto", "scales", "map"],
+    "rank": [None, 1, np.int64(2)],
+    "mean": ["constant", "affine"],
+    "selection": ["likelihood", "loo"],
+    "max_rows": [160, np.int32(170), 200],
+    "check_gradients": ["warn", "raise", False],
+    "verbose": [0, np.int64(1)],
+}
+TABLES = {
+    RandomFeatureRegressor: (RANDOM, {"n_neurons": 20}),
+    SparseFeatureRegressor: (SPARSE, {"max_iter": 3}),
+    KernelFeatureRegressor: (WIDE, {"max_rows": 200}),
+}
+
 
 def random_parameters(data, make, rng):
     """A fit is sound, or an error says which parameters do not go together, or what they need."""
     kind = type(make(data))
-    table, few = (RANDOM, {"n_neurons": 20}) if kind is RandomFeatureRegressor else (SPARSE, {"max_iter": 3})
+    table, few = TABLES[kind]
     names = rng.choice(list(table), len(table) // 2, replace=False).tolist()  # the others have their defaults
     chosen = few | {name: table[name][rng.integers(len(table[name]))] for name in names}
     try:

@@ -32,6 +32,7 @@ TAKEN = {
     "scaling": {"None"},
     "width": {"None"},
     "max_neurons": {"None"},
+    "rank": {"None"},
     "random_state": {"None", "True"},
     "check_gradients": {"True"},
 }
@@ -69,6 +70,7 @@ PARAMETERS = {
         "max_iter",
         "random_state",
     ),
+    "wide": ("kernel", "metric", "rank", "mean", "selection", "max_rows", "check_gradients"),
     "transformer": ("n_neurons", "density", "activation", "width", "scaling", "random_state"),
 }
 NO_ARRAYS = {

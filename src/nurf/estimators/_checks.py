@@ -16,7 +16,8 @@ def checked_gradients(jet: Jet, check_gradients: Any) -> tuple[DerivativeCheck |
     The parameter ``check_gradients`` of the estimators may ask for an error instead. There is no result if it is False
     or if no gradients are known.
     """
-    if check_gradients is not False and check_gradients not in ("warn", "raise"):
+    named = isinstance(check_gradients, str) and check_gradients in ("warn", "raise")
+    if check_gradients is not False and not named:
         raise ValueError(f"`check_gradients` must be 'warn', 'raise' or False, got {check_gradients!r}")
     if check_gradients is False or jet.gradients is None:
         return None, []

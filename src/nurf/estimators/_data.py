@@ -94,7 +94,10 @@ def _canonical_order(jet: Jet) -> Index:
 
 
 def _merged(jet: Jet) -> Jet:
-    """Return the jet with equal neighbouring rows merged into one, their weights added: the same data for every fit."""
+    """Return the jet with equal neighbouring rows merged into one, their weights added: the same data for every fit.
+
+    The weights of values have the mean one, as those that are given have.
+    """
     known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians)
     rows = np.hstack([part.reshape(len(jet), -1) for part in known if part is not None])
     equal = (rows[1:] == rows[:-1]) | (np.isnan(rows[1:]) & np.isnan(rows[:-1]))
@@ -102,6 +105,8 @@ def _merged(jet: Jet) -> Jet:
     if len(first) == len(jet):
         return jet
     weights = [np.add.reduceat(jet.weights(order), first) for order in (0, 1)]
+    unit = weights[0][jet.has_value[first]].mean()
+    weights = [weight / unit for weight in weights]
     derivative_weight = None if jet.derivative_weight is None else weights[1]
     return replace(jet[first], sample_weight=weights[0], derivative_weight=derivative_weight)
 
@@ -111,13 +116,15 @@ def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet
     if validation is None:
         return jet, None
     if isinstance(validation, Real) and not isinstance(validation, Integral):
-        n = round(float(validation) * len(jet)) if 0 < float(validation) < 1 else 0
-        if not 0 < n < len(jet):
+        valued = np.flatnonzero(jet.has_value)
+        n = round(float(validation) * len(valued)) if 0 < float(validation) < 1 else 0
+        if not 0 < n < len(valued):
             raise ValueError(
-                f"`validation` must leave rows on both sides, got a share of {validation} of {len(jet)} rows"
+                f"`validation` must leave rows on both sides, got a share of {validation} of {len(valued)} rows"
             )
-        order = rng.permutation(len(jet))
-        return jet[np.sort(order[n:])], jet[np.sort(order[:n])]
+        held_out = np.zeros(len(jet), bool)
+        held_out[valued[rng.permutation(len(valued))[:n]]] = True
+        return jet[~held_out], jet[held_out]
     if not isinstance(validation, Jet):
         if not (isinstance(validation, tuple) and len(validation) == 2):
             got = repr(validation) if isinstance(validation, str | Real) else f"a {type(validation).__name__}"

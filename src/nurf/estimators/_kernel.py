@@ -18,12 +18,14 @@ from nurf.estimators._report import Report, describe_derivatives, describe_proce
 from nurf.jets import Jet
 from nurf.kernels import RADIAL_KERNELS, KernelNetwork, RadialKernel
 from nurf.solvers._coverage import MIN_ERRORS
-from nurf.solvers.process import CRITERIA, row_total
+from nurf.solvers._rows import Loss, row_count
+from nurf.solvers.process import CRITERIA
 from nurf.training import Learning, WideFit, WideLane, fit_wide, n_directions, thinned
 from nurf.training._progress import watch_trials
 
 MEANS = {"constant": 0, "affine": 1}
 METRICS = ("auto", "scales", "map")
+LEAST_WEIGHT = 1e-12  # of a row, in units of the largest: rounding errors of the others are larger than what it says
 
 
 class KernelFeatureRegressor(NetworkRegressor):
@@ -138,6 +140,7 @@ class KernelFeatureRegressor(NetworkRegressor):
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         check, found = checked_gradients(jet, self.check_gradients)
         jet, held_out = split(jet, validation, np.random.default_rng(0))
+        jet = _heavy(jet)
         scaling = Scaling.fit(jet)
         self._check_rows(jet)
         scaled = thinned(scaling(jet), self.max_rows)
@@ -154,8 +157,10 @@ class KernelFeatureRegressor(NetworkRegressor):
         )
         lanes = [lane]
         if scaled.known:
-            handicap = learning.handicap(int(np.count_nonzero(scaled.has_value)))
-            lanes.append(replace(lane, name="values alone", jet=scaled.only(()), handicap=handicap))
+            values, handicap = scaled.only(()), learning.handicap(int(np.count_nonzero(scaled.has_value)))
+            diagonal, rank = self._metrics(values, learning)
+            alone = replace(lane, name="values alone", jet=values, diagonal=diagonal, rank=rank, handicap=handicap)
+            lanes.append(alone)
         validation = None if held_out is None else scaling(held_out)
         fit = fit_wide(lanes, validation, watch_trials(self._verbosity(), "samples"))
         if np.count_nonzero(scaled.has_value) < MIN_ERRORS and held_out is None:
@@ -163,7 +168,8 @@ class KernelFeatureRegressor(NetworkRegressor):
         self._set_fit(fit, scaling, fit.posterior)
         self.kernel_ = fit.posterior.kernel
         self.n_samples_, self.n_rows_ = len(jet), len(fit.posterior.process.rows)
-        self.gradient_check_, self._n_given = check, row_total(jet) if jet.known else 0
+        known = Loss(**dict.fromkeys(jet.known, 1.0))
+        self.gradient_check_, self._n_given = check, row_count(jet, known) if jet.known else 0
         return found
 
     @property
@@ -175,7 +181,7 @@ class KernelFeatureRegressor(NetworkRegressor):
     @property
     def scales_(self) -> Array:
         """How soon the function bends along each input, of shape (d,)."""
-        return np.asarray(np.linalg.norm(self.metric_, axis=0))
+        return np.asarray(np.hypot.reduce(self.metric_, axis=0))  # squares may underflow
 
     @property
     def relevance_(self) -> Array:
@@ -247,3 +253,12 @@ class KernelFeatureRegressor(NetworkRegressor):
             rank = n_directions(jet.derivative_rows(1).reshape(-1, d), learning.energy)
         tried = self.metric == "map" or self.rank is not None or d <= learning.max_mapped or rank <= d / 2
         return self.metric == "auto", rank if d > 1 and tried else 0
+
+
+def _heavy(jet: Jet) -> Jet:
+    """Return the jet without values and derivatives of next to no weight, whose noise would be next to infinite."""
+    values, slopes = jet.weights(0), jet.weights(1)
+    light = slopes < LEAST_WEIGHT * slopes.max()
+    if light.any():
+        jet = replace(jet, derivative_weight=np.where(light, 0.0, slopes))
+    return jet[values >= LEAST_WEIGHT * values.max()]

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from nurf._types import Array
 from nurf.kernels._base import Kernel
 
-CLOSEST = 1e-10  # distance of different points: rounding errors of less are divided by powers of it
+CLOSEST = 1e-10  # distance of different points: less is divided by powers of itself
 
 
 class RadialKernel(Kernel):
@@ -27,7 +27,8 @@ class RadialKernel(Kernel):
     def profile(self, t: Array, order: int = 0) -> Array:
         """Return ``phi`` at ``t``, or its derivative of an order up to 5.
 
-        A derivative that is infinite at 0 may be any finite number there: it is multiplied by powers of ``x - x'``.
+        A derivative that is infinite at 0 must be 0 there: it is multiplied by powers of ``x - x'``, and the rounding
+        errors of large terms that cancel would stay.
         """
 
     def _matrix(self, X: Array, Y: Array) -> Array:
@@ -74,9 +75,9 @@ class Matern52(RadialKernel):
             return np.asarray((1 + s + s**2 / 3) * decay)
         if order == 1:
             return np.asarray(-5 / 3 * (1 + s) * decay)
-        s = np.maximum(s, CLOSEST)
+        close, s = s < CLOSEST, np.maximum(s, CLOSEST)
         polynomial = {2: 1.0, 3: -1 / s, 4: (1 + s) / s**3, 5: -(3 + 3 * s + s**2) / s**5}[order]
-        return np.asarray(5.0**order / 3 * polynomial * decay)
+        return np.where(close & (order > 2), 0.0, 5.0**order / 3 * polynomial * decay)
 
 
 @dataclass(frozen=True)

@@ -163,8 +163,7 @@ class WideArm:
         contest, learning = self.contest, self.contest.learning
         jet = contest.part(size)
         rows = ProcessRows.of(jet, contest.degree)
-        place = contest.sizes.index(size)
-        n_steps = learning.last_steps if place >= len(learning.steps) else learning.steps[place]
+        n_steps = (*learning.steps, learning.last_steps)[min(contest.sizes.index(size), len(learning.steps))]
         going = self.candidates or [_started(kernel, contest, rows, jet) for kernel in contest.kernels]
         going = _near_best(going, learning.trial_keep)
         learned = [candidate.learned(rows, *contest.terms, n_steps) for candidate in going]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nurf._types import Array
-from nurf.solvers.process._process import TINY, Process, sample_blocks
+from nurf.solvers.process._process import TINY, Process, inverse_blocks, sample_blocks
 
 
 class Criterion(ABC):
@@ -62,7 +62,7 @@ class LeaveOneOutError(Criterion):
         wanted = np.where(values[:, None], errors / self._squares(process), 0.0)  # the derivative of the logarithm
         g, products = np.empty_like(errors), np.empty_like(P)
         for rows in sample_blocks(process.rows.samples):
-            g[rows] = np.linalg.pinv(P[rows[:, :, None], rows[:, None, :]], hermitian=True) @ wanted[rows]
+            g[rows] = inverse_blocks(P, rows) @ wanted[rows]
             blocks = errors[rows] @ np.swapaxes(g[rows], 1, 2)
             products[rows] = (blocks + np.swapaxes(blocks, 1, 2)) / 2 @ P[rows]
         outer = (P @ g) @ process.coefficients.T

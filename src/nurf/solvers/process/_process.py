@@ -186,7 +186,7 @@ class Process:
         """
         errors, variances = np.empty_like(self.rows.targets), np.empty(len(self.rows))
         for rows in sample_blocks(self.rows.samples):
-            inverse = np.linalg.pinv(self.precision[rows[:, :, None], rows[:, None, :]], hermitian=True)
+            inverse = inverse_blocks(self.precision, rows)
             errors[rows] = inverse @ self.coefficients[rows]
             variances[rows] = np.diagonal(inverse, axis1=1, axis2=2)
         return errors, variances
@@ -235,3 +235,16 @@ def sample_blocks(samples: Index) -> list[Index]:
     order = np.argsort(samples, kind="stable")
     _, starts, counts = np.unique(samples[order], return_index=True, return_counts=True)
     return [order[starts[counts == c][:, None] + np.arange(c)] for c in np.unique(counts)]
+
+
+def inverse_blocks(matrix: Array, rows: Index) -> Array:
+    """Return the inverses of the blocks of a positive semidefinite matrix with given rows (m, c), of shape (m, c, c).
+
+    What is singular has a pseudoinverse. Values and derivatives have different units, so that blocks are scaled to a
+    diagonal of ones first: a small unit is no singular direction.
+    """
+    blocks = matrix[rows[:, :, None], rows[:, None, :]]
+    diagonal = np.diagonal(blocks, axis1=1, axis2=2)
+    scales = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scales = scales[:, :, None] * scales[:, None, :]
+    return np.asarray(np.linalg.pinv(blocks * scales, hermitian=True) * scales)

@@ -79,7 +79,8 @@ def row_total(jet: Jet) -> int:
     """Return the number of rows that ``ProcessRows.of`` makes, at the most."""
     framed = jet.n_features if jet.frames is None else jet.frames.shape[1]
     sizes = {1: framed, 2: jet.n_features * (jet.n_features + 1) // 2}
-    return len(jet) + sum(int(np.count_nonzero(jet.has_derivative(order))) * size for order, size in sizes.items())
+    n_values = int(np.count_nonzero(jet.has_value))
+    return n_values + sum(int(np.count_nonzero(jet.has_derivative(order))) * size for order, size in sizes.items())
 
 
 def _values(jet: Jet) -> tuple[Functionals, Array]:
