@@ -14,7 +14,15 @@ from cases import RADIAL_KERNELS
 from nurf.jets import Jet
 from nurf.kernels import Gaussian, Matern52, WideErf
 from nurf.kernels._functionals import Functionals, covariance
-from nurf.solvers.process import Process, ProcessPosterior, ProcessRows, leave_one_out, restricted_likelihood, row_total
+from nurf.solvers.process import (
+    HeldOut,
+    LeaveOneOutError,
+    Process,
+    ProcessPosterior,
+    ProcessRows,
+    RestrictedLikelihood,
+    row_total,
+)
 from nurf.solvers.process._contrasts import Contrasts
 from nurf.solvers.process._process import rounding_floor
 from test_rows import N_SAMPLES, D, apart, few_masks, framed, masked, never_the_first, plain, weighted
@@ -247,23 +255,23 @@ class TestAgainstKriging:
                 multivariate_normal(cov=s * Z.T @ textbook.K @ Z).logpdf(Z.T @ y)
                 for s, y in zip(process.variances, textbook.y.T, strict=True)
             )
-            constants.append(restricted_likelihood(process)[0] + likelihood)
+            constants.append(RestrictedLikelihood().value(process) + likelihood)
         assert_allclose(constants, constants[0], rtol=1e-9)
 
-    @pytest.mark.parametrize("criterion", [restricted_likelihood, leave_one_out])
+    @pytest.mark.parametrize("criterion", [RestrictedLikelihood(), LeaveOneOutError()])
     @pytest.mark.parametrize("make", [masked, framed, apart], ids=lambda make: make.__name__)
     def test_criteria_have_true_derivatives(self, kernel, degree, criterion, make):
         """Differences of order four: an error of about ``h^4 = 1e-14``, and ``1e-16 cond / h = 1e-7`` by rounding."""
         jet, rng = make((2,)), np.random.default_rng(2)
-        if make is apart and criterion is leave_one_out:
+        if make is apart and criterion == LeaveOneOutError():
             jet = jet + plain((2,))[:4]
         for metric in (METRIC, METRIC[:2]):
             process = make_process(jet, kernel, degree, metric)
-            by_metric, by_noise = process.pullback(criterion(process)[1])
+            by_metric, by_noise = process.pullback(criterion.slopes(process))
             step, change = rng.normal(size=metric.shape), rng.normal(size=3)
 
             def value(t, metric=metric, step=step, change=change):
-                return criterion(make_process(jet, kernel, degree, metric + t * step, NOISE * np.exp(t * change)))[0]
+                return criterion.value(make_process(jet, kernel, degree, metric + t * step, NOISE * np.exp(t * change)))
 
             h = 3e-4
             numerical = (8 * (value(h) - value(-h)) - (value(2 * h) - value(-2 * h))) / (12 * h)
@@ -352,7 +360,7 @@ class TestEdges:
         X = np.zeros((2, D))
         assert np.all(np.isfinite(process.network(()).value(X)))
         assert np.all(process.posterior_variances(X, 0) >= 0)
-        assert np.isfinite(restricted_likelihood(process)[0])
+        assert np.isfinite(RestrictedLikelihood().value(process))
 
     @kernels
     def test_left_out_values_beside_derivatives_of_a_small_unit(self, kernel):
@@ -390,11 +398,10 @@ class TestEdges:
 
 
 class TestPosterior:
-    def posterior(self, jet, degree=0, optimism=1.0):
+    def posterior(self, jet, degree=0):
         process = make_process(jet, degree=degree)
-        k = jet.y[:1].size
-        network = process.network(jet.y.shape[1:])
-        return ProcessPosterior(network, jet, process.kernel, METRIC, NOISE, degree, np.full(k, optimism)), process
+        network, held_out = process.network(jet.y.shape[1:]), HeldOut.one_by_one(process, jet.n_features)
+        return ProcessPosterior(network, jet, process.kernel, METRIC, NOISE, degree, held_out), process
 
     def test_deviations_hold_the_errors_of_samples_that_are_left_out(self):
         """Standard deviations at a sample, times the factor, over those of the process: the 0.9 quantile of ratios."""
@@ -432,11 +439,23 @@ class TestPosterior:
         assert not posterior.knows_gradients
         assert np.all(np.isfinite(posterior.gradient_std(np.zeros((2, D)))))
 
-    def test_optimism_is_a_factor(self):
-        X = np.zeros((2, D))
-        one, two = (self.posterior(plain(), optimism=optimism)[0] for optimism in (1.0, 2.0))
-        assert_allclose(two.value_std(X), 2 * one.value_std(X))
-        assert_allclose(two.gradient_std(X), 2 * one.gradient_std(X))
+    def test_refits_without_a_sample_are_samples_that_leave(self):
+        """Folds of one sample each, with the same scales and noise."""
+        jet = plain((2,)).only(("gradients",))
+        process = make_process(jet)
+        rests = [make_process(jet[np.arange(N_SAMPLES) != k]) for k in range(N_SAMPLES)]
+        refitted = HeldOut.by_refits(rests, [jet[[k]] for k in range(N_SAMPLES)])
+        left_out = HeldOut.one_by_one(process, D)
+        for name in ("errors", "gradient_errors"):
+            assert_allclose(getattr(refitted, name), getattr(left_out, name), rtol=1e-6, atol=1e-8)
+        # the variances of the process are those of all samples, or of the others
+        scale = np.sqrt([rest.variances / process.variances for rest in rests])
+        assert_allclose(refitted.deviations, left_out.deviations * scale, rtol=1e-6)
+        assert_allclose(
+            refitted.gradient_deviations, left_out.gradient_deviations * scale[..., None], rtol=1e-6, atol=1e-8
+        )
+        luck = 1 + 1 / np.sqrt(2 * N_SAMPLES)
+        assert_allclose(refitted.output_errors, luck * np.sqrt(np.mean(refitted.errors**2, axis=0)))
 
     def test_two_samples_say_nothing(self):
         posterior, _ = self.posterior(plain()[:2])

@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from nurf import Jet, KernelFeatureRegressor
 from nurf.jets import DERIVATIVE_KINDS
 from nurf.kernels import RADIAL_KERNELS, Gaussian, Matern52
-from nurf.solvers.process import CRITERIA, Process, ProcessRows, row_total
+from nurf.solvers.process import CRITERIA, Process, ProcessRows, RestrictedLikelihood, row_total
 from nurf.training import Learning, WideLane, fit_wide, n_directions, thinned
+from nurf.training._learning import learn
 from nurf.training._scales import (
     HIGHEST_SCALE,
     LOWEST_SCALE,
@@ -20,7 +21,6 @@ from nurf.training._scales import (
     LinearMap,
     Prior,
     gradient_map,
-    learn,
     starts,
 )
 
@@ -129,7 +129,7 @@ class TestLearning:
         theta = scales.coordinates(found.metric)
         penalty = scales.penalty(theta, prior)[0]
         penalty += np.sum((np.log(found.noise[:2] / prior.noise) / prior.noise_deviation) ** 2) / 2
-        again = CRITERIA[criterion](Process(rows, kernel, found.metric, found.noise))[0]
+        again = CRITERIA[criterion].value(Process(rows, kernel, found.metric, found.noise))
         assert_allclose(value, again + penalty, rtol=1e-6, atol=1e-6)
 
     def test_a_start_that_cannot_be_factored_gets_more_noise(self, monkeypatch):
@@ -138,12 +138,13 @@ class TestLearning:
         rows, scales = ProcessRows.of(Jet(X, f(X))), InputScales(1 / X.std(axis=0))
         start = Hyperparameters(np.diag(scales.units), np.full(3, 1e-9))
 
-        def failing(process):
-            if process.noise[0] < 1e-6:
-                raise np.linalg.LinAlgError("not positive definite")
-            return CRITERIA["likelihood"](process)
+        class Failing(RestrictedLikelihood):
+            def value(self, process):
+                if process.noise[0] < 1e-6:
+                    raise np.linalg.LinAlgError("not positive definite")
+                return super().value(process)
 
-        found, value = learn(rows, Gaussian(), scales, start, failing, Prior(), 5)
+        found, value = learn(rows, Gaussian(), scales, start, Failing(), Prior(), 5)
         assert found.noise[0] >= 1e-6
         assert value < 1e50
         assert np.all(found.noise[1:] == 1e-9)  # of which nothing is known
@@ -223,11 +224,12 @@ class TestLearning:
         X, A = points(40), points(60, seed=1)
         jet = Jet(X, f(X)) + Jet(A, np.full(60, np.nan), gradient(A))
         learning = Learning(rows=(48, 96), min_samples=2)
-        lane = WideLane("all data", jet, (Gaussian(),), 0, CRITERIA["likelihood"], learning)
-        assert lane.sizes == [30, 60, 100]
+        sizes = learning.sizes(jet)
+        lane = WideLane("all data", jet, (Gaussian(),), 0, CRITERIA["likelihood"], learning, sizes)
+        assert sizes == [30, 60, 100]
         assert [np.count_nonzero(lane.part(size).has_value) for size in lane.sizes] == [12, 24, 40]
         assert [len(lane.part(size)) for size in lane.sizes] == lane.sizes
-        bare = WideLane("values alone", jet.only(()), (Gaussian(),), 0, CRITERIA["likelihood"], learning)
+        bare = WideLane("values alone", jet.only(()), (Gaussian(),), 0, CRITERIA["likelihood"], learning, sizes)
         fit = fit_wide([lane, bare])
         assert [trial.size for trial in fit.trials] == [30, 30, 60, 60, 100, 100]
         assert np.sqrt(np.mean((fit.network.value(points(200, seed=3)) - f(points(200, seed=3))) ** 2)) < 0.01
@@ -570,7 +572,8 @@ class TestEstimator:
         assert_allclose(network.hessian(X), estimator.predict_hessian(X), rtol=1e-6, atol=1e-6)
         assert_allclose(g(X[0]), estimator.predict(X[:1])[0], rtol=1e-8)
         assert_allclose(estimator.scales_, np.linalg.norm(estimator.metric_, axis=0))
-        assert_allclose(estimator.relevance_, estimator.scales_ * samples.std(axis=0), rtol=1e-9)
+        sizes = np.sqrt(np.mean(estimator.predict_gradient(samples) ** 2, axis=0))
+        assert_allclose(estimator.relevance_, sizes * samples.std(axis=0) / y.std(), rtol=1e-9)
 
     def test_deviations_and_intervals_cover_noisy_values(self):
         """The share of 1000 fresh values: that of 40 samples has a deviation of 0.05, taken four times."""
@@ -590,8 +593,8 @@ class TestEstimator:
         lines = dict(report.lines)
         assert report.title.startswith("An infinitely wide network for 20 samples in 2 dimensions, 60 rows, ")
         assert lines["kernel"] == "Gaussian kernel, a scale for each input"
-        assert lines["scales"].startswith("speed ")
-        assert ", mass " in lines["scales"]
+        assert lines["relevance of inputs"].startswith("speed ")
+        assert ", mass " in lines["relevance of inputs"]
         assert lines["noise"].startswith("values ")
         assert "in their units, gradients " in lines["noise"]
         assert "; rounding allows " in lines["noise"]
@@ -612,7 +615,7 @@ class TestEstimator:
 
     def test_many_inputs_in_the_report(self):
         X = points(30, 12)
-        assert "and 4 more" in dict(model().fit(X, f(X)).report().lines)["scales"]
+        assert "and 4 more" in dict(model().fit(X, f(X)).report().lines)["relevance of inputs"]
 
     def test_progress(self, capsys, caplog):
         with caplog.at_level(logging.WARNING, "nurf"):

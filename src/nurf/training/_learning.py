@@ -90,13 +90,27 @@ class Learning:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A kernel and a family of linear maps, with what was learned for them."""
+    """A kernel and a family of linear maps, with what was learned for them.
+
+    Parameters
+    ----------
+    kernel : RadialKernel
+    scales : Scales
+    found : Hyperparameters
+    criterion : float
+        The smallest value of the criterion that was found.
+    n_rows : int
+        Number of rows that it belongs to.
+    mapped : bool
+        Whether the map is not one of a scale for each input.
+    """
 
     kernel: RadialKernel
     scales: Scales
     found: Hyperparameters
     criterion: float = np.inf
     n_rows: int = 1
+    mapped: bool = False
 
     def __str__(self) -> str:
         return f"{type(self.kernel).__name__} kernel, {self.scales}"

@@ -101,7 +101,9 @@ class WideLane:
     def refit(self, best: Candidate, jet: Jet) -> Process:
         """Return a process whose scales are learned on other data, from the best start there."""
         rows = ProcessRows.of(jet, self.degree)
-        start = replace(_started(best.kernel, self, rows, jet), scales=best.scales)
+        start = _started(best.kernel, self, rows, jet)
+        if best.mapped:
+            start = _mapped(self, jet, start.process(rows))
         return start.learned(rows, *self.terms, self.learning.refit_steps).process(rows)
 
 
@@ -217,11 +219,11 @@ def _mapped(contest: WideLane, jet: Jet, best: Process) -> Candidate:
     """
     scales = LinearMap(contest.units, contest.rank)
     if contest.rank == jet.n_features:
-        return Candidate(best.kernel, scales, Hyperparameters(best.metric, best.noise))
+        return Candidate(best.kernel, scales, Hyperparameters(best.metric, best.noise), mapped=True)
     known = "gradients" in jet.known
     gradients = jet.derivative_rows(1) if known else best.network(jet.y.shape[1:]).gradient(jet.X)
     metric = gradient_map(gradients.reshape(-1, jet.n_features), contest.rank)
-    return Candidate(best.kernel, scales, Hyperparameters(metric, best.noise))
+    return Candidate(best.kernel, scales, Hyperparameters(metric, best.noise), mapped=True)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
