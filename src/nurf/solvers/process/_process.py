@@ -26,9 +26,9 @@ TINY = 1e-30  # variance of constant targets
 def rounding_floor(n_rows: int) -> float:
     """Return the least variance of the noise of a row, in units of its prior variance.
 
-    Below it, rounding errors of a Cholesky factorisation with ``n_rows`` rows may exceed the noise.
+    It is about the size of the rounding errors of a Cholesky factorisation with ``n_rows`` rows.
     """
-    return 4 * EPS * n_rows
+    return EPS * n_rows / 2
 
 
 @dataclass(frozen=True, eq=False)
