@@ -158,8 +158,8 @@ class TestLearning:
     def test_a_ridge_function_is_found(self):
         """``sin(3 a.x)`` in 8 dimensions from 12 samples with gradients, which show ``a``.
 
-        Over seeds, the errors with a map are 0.03 to 0.26 times those with scales: 0.11 in the geometric mean, with a
-        deviation of the logarithm of 0.7. The mean over four seeds stays below 0.11 exp(3 * 0.7 / 2) = 0.32.
+        Over ten seeds, the errors with a map are 0.007 to 0.38 times those with scales: 0.1 in the geometric mean, with a
+        deviation of the logarithm of 1.1. The mean over four seeds stays below 0.1 exp(3 * 1.1 / 2) = 0.5.
         """
         ratios = []
         for seed in range(4):
@@ -176,7 +176,7 @@ class TestLearning:
             assert scaled.metric_.shape == (8, 8)
             errors = [error(found, lambda X, a=a: np.sin(3 * X @ a), 8) for found in (mapped, scaled)]
             ratios.append(errors[0] / errors[1])
-        assert np.exp(np.mean(np.log(ratios))) < 0.32
+        assert np.exp(np.mean(np.log(ratios))) < 0.5
 
     def test_the_rank_of_a_map_may_be_given(self):
         X = points(15, 3)

@@ -154,9 +154,8 @@ class KernelFeatureRegressor(NetworkRegressor):
         )
         lanes = [lane]
         if scaled.known:
-            bare = scaled.only(())
-            diagonal, rank = self._metrics(bare)
-            lanes.append(replace(lane, name="values alone", jet=bare, diagonal=diagonal, rank=rank))
+            rank = 0 if lane.diagonal else lane.rank  # values alone are too few for a map, if there is a choice
+            lanes.append(replace(lane, name="values alone", jet=scaled.only(()), rank=rank))
         validation = None if held_out is None else scaling(held_out)
         fit = fit_wide(lanes, validation, watch_trials(self._verbosity(), "samples"))
         if np.count_nonzero(scaled.has_value) < MIN_ERRORS and held_out is None:
