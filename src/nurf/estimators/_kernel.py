@@ -242,9 +242,17 @@ class KernelFeatureRegressor(NetworkRegressor):
                 raise ValueError(f"`rank` is that of a map: `metric` must be 'auto' or 'map', got {self.metric!r}")
             return True, 0
         known = "gradients" in jet.known
-        rank = self.rank or (n_directions(jet.derivative_rows(1).reshape(-1, d), Learning().energy) if known else d)
+        rank = self.rank or (_rank(jet) if known else d)
         few = self.rank is not None or (known and rank <= d / 2)
         return self.metric == "auto", rank if d > 1 and (few or self.metric == "map") else 0
+
+
+def _rank(jet: Jet) -> int:
+    """Return the number of directions in which gradients are not small; a partial that is never known may be large."""
+    gradients, d = jet.gradients, jet.n_features
+    assert gradients is not None
+    hidden = np.count_nonzero(np.isnan(gradients).reshape(-1, d).all(axis=0))
+    return min(d, n_directions(jet.derivative_rows(1).reshape(-1, d), Learning().energy) + int(hidden))
 
 
 def _heavy(jet: Jet) -> Jet:

@@ -250,10 +250,10 @@ def _first_candidates(contest: WideLane, rows: ProcessRows, jet: Jet) -> Iterato
 def _mapped(contest: WideLane, jet: Jet, best: Process) -> Candidate:
     """Return a candidate with a linear map, to the leading directions of the gradients.
 
-    They are those of the best process with scales, if no gradients are given.
+    Those that are not known are those of the best process with scales.
     """
-    known = "gradients" in jet.known
-    gradients = jet.derivative_rows(1) if known else best.network(jet.y.shape[1:]).gradient(jet.X)
+    guess = best.network(jet.y.shape[1:]).jet(jet.X, ("gradients",))
+    gradients = jet.fill_unknown(guess).derivative_rows(1)
     metric = gradient_map(gradients.reshape(-1, jet.n_features), contest.rank)
     return Candidate(best.kernel, LinearMap(contest.units, contest.rank), Hyperparameters(metric, best.noise))
 
