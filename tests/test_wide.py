@@ -180,7 +180,7 @@ class TestLearning:
 
     def test_the_rank_of_a_map_may_be_given(self):
         X = points(15, 3)
-        assert model(metric="map", rank=1).fit(X, f(X), gradients=gradient(X)).metric_.shape == (1, 3)
+        assert model(metric="map", rank=np.int64(1)).fit(X, f(X), gradients=gradient(X)).metric_.shape == (1, 3)
         assert model(metric="map").fit(X, f(X)).metric_.shape == (3, 3)
         assert model(metric="map").fit(X[:, :1], X[:, 0]).metric_.shape == (1, 1)
 

@@ -242,7 +242,7 @@ class KernelFeatureRegressor(NetworkRegressor):
                 raise ValueError(f"`rank` is that of a map: `metric` must be 'auto' or 'map', got {self.metric!r}")
             return True, 0
         known = "gradients" in jet.known
-        rank = self.rank or (_rank(jet) if known else d)
+        rank = int(self.rank or (_rank(jet) if known else d))
         few = self.rank is not None or (known and rank <= d / 2)
         return self.metric == "auto", rank if d > 1 and (few or self.metric == "map") else 0
 
