@@ -158,9 +158,8 @@ class KernelFeatureRegressor(NetworkRegressor):
         lanes = [lane]
         if scaled.known:
             values, handicap = scaled.only(()), learning.handicap(int(np.count_nonzero(scaled.has_value)))
-            diagonal, rank = self._metrics(values, learning)
-            alone = replace(lane, name="values alone", jet=values, diagonal=diagonal, rank=rank, handicap=handicap)
-            lanes.append(alone)
+            rank = self._metrics(values, learning)[1] if lane.diagonal else lane.rank
+            lanes.append(replace(lane, name="values alone", jet=values, rank=rank, handicap=handicap))
         validation = None if held_out is None else scaling(held_out)
         fit = fit_wide(lanes, validation, watch_trials(self._verbosity(), "samples"))
         if np.count_nonzero(scaled.has_value) < MIN_ERRORS and held_out is None:
@@ -248,11 +247,17 @@ class KernelFeatureRegressor(NetworkRegressor):
             if self.rank is not None:
                 raise ValueError(f"`rank` is that of a map: `metric` must be 'auto' or 'map', got {self.metric!r}")
             return True, 0
-        rank = self.rank or d
-        if self.rank is None and "gradients" in jet.known:
-            rank = n_directions(jet.derivative_rows(1).reshape(-1, d), learning.energy)
+        rank = int(self.rank or (_n_directions(jet, learning.energy) if "gradients" in jet.known else d))
         tried = self.metric == "map" or self.rank is not None or d <= learning.max_mapped or rank <= d / 2
         return self.metric == "auto", rank if d > 1 and tried else 0
+
+
+def _n_directions(jet: Jet, energy: float) -> int:
+    """Return the number of directions in which gradients are not small; a partial that is never known may be large."""
+    gradients, d = jet.gradients, jet.n_features
+    assert gradients is not None
+    hidden = np.count_nonzero(np.isnan(gradients).reshape(-1, d).all(axis=0))
+    return min(d, n_directions(jet.derivative_rows(1).reshape(-1, d), energy) + int(hidden))
 
 
 def _heavy(jet: Jet) -> Jet:

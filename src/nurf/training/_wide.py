@@ -215,13 +215,13 @@ def _started(kernel: RadialKernel, contest: WideLane, rows: ProcessRows, jet: Je
 def _mapped(contest: WideLane, jet: Jet, best: Process) -> Candidate:
     """Return a candidate with a linear map: to the leading directions of the gradients, or any map if they are all.
 
-    The gradients are those of the best process with scales, if none are given.
+    Gradients that are not known are those of the best process with scales.
     """
     scales = LinearMap(contest.units, contest.rank)
     if contest.rank == jet.n_features:
         return Candidate(best.kernel, scales, Hyperparameters(best.metric, best.noise), mapped=True)
-    known = "gradients" in jet.known
-    gradients = jet.derivative_rows(1) if known else best.network(jet.y.shape[1:]).gradient(jet.X)
+    guess = best.network(jet.y.shape[1:]).jet(jet.X, ("gradients",))
+    gradients = jet.fill_unknown(guess).derivative_rows(1)
     metric = gradient_map(gradients.reshape(-1, jet.n_features), contest.rank)
     return Candidate(best.kernel, scales, Hyperparameters(metric, best.noise), mapped=True)
 
