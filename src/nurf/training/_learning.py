@@ -59,8 +59,8 @@ class Learning:
 
     rows: tuple[int, ...] = (200, 800)
     min_samples: int = 20
-    steps: tuple[int, ...] = (50, 15)
-    last_steps: int = 5
+    steps: tuple[int, ...] = (50, 40)
+    last_steps: int = 10
     trial_steps: int = 8
     n_starts: int = 2
     trial_keep: float = 50.0

@@ -12,7 +12,7 @@ from nurf._types import Array
 from nurf.jets import Jet
 from nurf.kernels import RadialKernel
 
-LOWEST_NOISE, HIGHEST_NOISE = 1e-16, 1e2  # variances, in units of that of the process
+LOWEST_NOISE, HIGHEST_NOISE = 1e-17, 1e2  # variances, in units of that of the process
 LOWEST_SCALE, HIGHEST_SCALE = 1e-8, 1e2  # in units of the inverse standard deviation of an input
 
 

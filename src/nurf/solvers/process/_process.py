@@ -28,7 +28,7 @@ def rounding_floor(n_rows: int) -> float:
 
     It is about the size of the rounding errors of a Cholesky factorisation with ``n_rows`` rows.
     """
-    return EPS * n_rows / 2
+    return EPS * n_rows / 8
 
 
 @dataclass(frozen=True, eq=False)
