@@ -132,6 +132,14 @@ class TestData:
         assert [split.task.jet.n_samples for split in last] == [1000]
         assert last[0].task.rule is None
 
+    def test_the_tolerance_of_few_samples_is_one_standard_error(self):
+        weights = 625 ** rng_of(0).random(60)
+        effective = weights.sum() ** 2 / np.sum(weights**2)
+        for weight, n in ((None, 60), (np.full(60, 3.0), 60), (weights, effective)):
+            contest = lane(replace(wave(60), sample_weight=weight), Space(DENSITIES, WIDTHS), [100])
+            assert_allclose(contest.tolerance, 1 / np.sqrt(2 * n))
+        assert lane(wave(200), Space(DENSITIES, WIDTHS), [100]).tolerance == 0.05
+
     def test_validation_rows_are_the_estimate(self):
         _, splits = self.splits(60, 100, rule=Validation(wave(30, seed=1)))
         assert len(splits) == 1

@@ -62,7 +62,7 @@ class RacesSettings(SamplesHyperplanes):
             return [lane]
         values = jet.only(())
         return [
-            replace(lane, handicap=search.uncertainty(len(values))),
+            replace(lane, handicap=search.uncertainty(lane.n_effective)),
             replace(
                 lane,
                 name="values alone",

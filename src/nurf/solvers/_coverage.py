@@ -20,12 +20,20 @@ def require_errors(n: int) -> None:
         )
 
 
-def standard_error(n: int) -> float:
-    """Return the relative standard error of a root mean square of ``n`` normal errors."""
+def effective_number(weights: Array) -> float:
+    """Return ``(sum w)^2 / sum w^2``, the number of equal weights with which a mean is as certain (Kish 1965)."""
+    return float(np.sum(weights) ** 2 / np.sum(weights**2))
+
+
+def standard_error(n: float) -> float:
+    """Return the relative standard error of a root mean square of ``n`` normal errors.
+
+    If the squares are weighted, ``n`` is the effective number of the weights.
+    """
     return float(1 / np.sqrt(2 * n))
 
 
-def plus_interval(predictions: Array, errors: Array, coverage: float) -> Array:
+def plus_interval(predictions: Array, errors: Array, coverage: float, effective: float = np.inf) -> Array:
     """Return quantiles of ``predictions - errors`` and ``predictions + errors`` over samples, of shape (n, k, 2).
 
     These are the intervals of the jackknife+ and of CV+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics 49,
@@ -39,10 +47,12 @@ def plus_interval(predictions: Array, errors: Array, coverage: float) -> Array:
     errors : array of shape (m, k)
         Absolute errors of these fits at the samples that they did not see.
     coverage : float
+    effective : float, optional
+        The effective number of the weights of the samples; by default they are equal.
     """
     m = len(errors)
     require_errors(m)
-    rank, stretch = _rank(m, coverage)
+    rank, stretch = _rank(m, coverage, effective)
     turned = np.ascontiguousarray(np.swapaxes(predictions, 1, 2))  # samples last: next to each other in memory
     errors = np.ascontiguousarray(stretch * errors.T)
     result, shifted = np.empty((*turned.shape[:2], 2)), np.empty_like(turned)
@@ -53,13 +63,15 @@ def plus_interval(predictions: Array, errors: Array, coverage: float) -> Array:
     return result
 
 
-def calibration(ratios: Array) -> Array:
+def calibration(ratios: Array, effective: float = np.inf) -> Array:
     """Return the factors by which standard deviations must grow to hold the errors.
 
     Parameters
     ----------
     ratios : array of shape (m, ...)
         Absolute errors in units of the standard deviations; NaN if unknown.
+    effective : float, optional
+        The effective number of the weights of the samples; by default they are equal.
 
     Returns
     -------
@@ -70,19 +82,21 @@ def calibration(ratios: Array) -> Array:
     known = np.count_nonzero(~np.isnan(ratios), axis=0)
     result = np.full(ratios.shape[1:], np.nan)
     for m in np.unique(known[known >= MIN_ERRORS]):
-        rank, stretch = _rank(int(m), LEVEL)
+        rank, stretch = _rank(int(m), LEVEL, effective)
         result = np.where(known == m, stretch * ratios[rank - 1], result)
     return np.asarray(result / norm.ppf((1 + LEVEL) / 2))
 
 
-def _rank(m: int, coverage: float) -> tuple[int, float]:
+def _rank(m: int, coverage: float, effective: float) -> tuple[int, float]:
     """Return the rank of the quantile of ``m`` errors that a further one is below with probability ``coverage``.
 
-    The largest of ``m`` errors is exceeded with probability ``1 / (m + 1)``. If that is too often, it must be stretched
-    by the second number that is returned.
+    The largest of ``n`` errors is exceeded with probability ``1 / (n + 1)``. If that is too often, it must be stretched
+    by the second number that is returned. With uneven weights ``n`` is the effective number: the fit was chosen by, and
+    its errors are mostly those of, the samples of large weight.
     """
-    rank = int(np.ceil(coverage * (m + 1) - 1e-9))  # 0.9 * 10 is a little more than 9
+    n = min(m, effective)
+    rank = int(np.ceil(coverage * (n + 1) / n * m - 1e-9))  # 0.9 * 10 is a little more than 9
     if rank <= m:
         return rank, 1.0
-    wanted, reached = ((1 + share) / 2 for share in (coverage, m / (m + 1)))
-    return m, float(t.ppf(wanted, m) / t.ppf(reached, m)) * (1 + standard_error(m))
+    wanted, reached = ((1 + share) / 2 for share in (coverage, n / (n + 1)))
+    return m, float(t.ppf(wanted, n) / t.ppf(reached, n)) * (1 + standard_error(n))

@@ -221,11 +221,10 @@ def _winner(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None) -> tup
                 require_derivatives(
                     lane.space.activations[0], frozenset().union(*(d.needs for d in lane.space.densities))
                 )
-    n_samples = len(lanes[0].task.jet)
-    rungs = search.rungs(len(sizes), n_samples)
+    rungs = search.rungs(len(sizes), len(lanes[0].task.jet))
     outcome = race(arms, sizes, rungs, improvement=search.improvement, margin=search.margin, watch=watch)
     *smaller, last = outcome.winners
-    doubt = search.uncertainty(n_samples)
+    doubt = search.uncertainty(lanes[0].n_effective)
     ahead = [arm.on_all_data() for arm in (*(arm for arm in smaller if doubt * score(arm) <= score(last)), last)]
     return min(ahead, key=score), outcome.trials
 
