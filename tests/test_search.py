@@ -306,7 +306,7 @@ class TestSources:
     def test_a_residual_is_the_difference(self):
         jet = wave(200)
         network = self.state(jet).fit.network
-        residual, fallback = FromResidual().jet(jet, network, frozenset({"gradients"}))
+        residual, fallback = FromResidual().jet(jet, [network], frozenset({"gradients"}))
         h = 1e-5
         slopes = [(network.value(jet.X + s) - network.value(jet.X - s)) / (2 * h) for s in h * np.eye(2)]
         assert_allclose(residual.gradients, jet.gradients - np.stack(slopes, 1), atol=1e-5)
@@ -316,7 +316,7 @@ class TestSources:
         jet = wave(200)
         gaps = replace(jet, gradients=np.where(np.arange(200)[:, None] % 2, jet.gradients, np.nan))
         network = self.state(jet).fit.network
-        filled, _ = FromNetwork().jet(gaps, network, frozenset({"gradients"}))
+        filled, _ = FromNetwork().jet(gaps, [network], frozenset({"gradients"}))
         assert_array_equal(filled.gradients[1::2], jet.gradients[1::2])
         assert_allclose(filled.gradients[::2], network.gradient(jet.X[::2]))
 
