@@ -13,7 +13,8 @@ from nurf.densities._base import Density
 from nurf.networks import Features
 from nurf.solvers import Rule, Validation
 from nurf.solvers.ridge import NormalEquations
-from nurf.training import fit_adaptive, fit_outer, fit_random, stage_counts
+from nurf.training import ALPHAS, FromResidual, Setting, Task, fit_adaptive, fit_outer, fit_random, stage_counts
+from nurf.training._stages import grow
 
 
 @dataclass(frozen=True)
@@ -148,18 +149,38 @@ class TestStages:
         assert_allclose(fit.error, np.sqrt(np.mean(np.concatenate(residuals) ** 2)), rtol=1e-6)
 
 
-class TestRefusal:
-    def test_an_unstable_residual_is_refused(self):
-        # hardly regularised narrow neurons follow the noise: the network's slopes are not those of the function
-        jet, spy = wave(noise=0.5), Spy(inner=Local(jitter=0.1))
-        fit = fit_adaptive(
-            jet, spy, Sigmoid(0.01), [150, 200], np.random.default_rng(0), alphas=np.array([1e-12]), patience=9
-        )
-        reason = fit.history[1].fallback
-        assert reason is not None
+class TestUnstableResidual:
+    """Hardly regularised narrow neurons follow the noise: the network's slopes are not those of the function."""
+
+    def states(self, spy):
+        jet = wave(noise=0.5)
+        setting = Setting(spy, Sigmoid(0.01), source=FromResidual())
+        task, rng = Task(jet, alphas=np.array([1e-12])), np.random.default_rng(0)
+        first = grow(task, None, setting, 150, rng)
+        return jet, first, grow(task, first, setting, 200, rng)
+
+    def test_is_that_of_the_least_regularised_network_that_varies_less(self):
+        spy = Spy(inner=Local(jitter=0.1))
+        jet, first, second = self.states(spy)
+        slopes = [jet.gradients - network.gradient(jet.X) for network in first.networks()]
+        stable = [residual for residual in slopes if np.sum(residual**2) <= np.sum(jet.gradients**2)]
+        assert len(stable) < len(slopes)
+        assert second.fallback is None
+        assert_allclose(spy.seen[1].gradients, stable[0])
+
+    def test_networks_are_those_of_larger_and_larger_alphas(self):
+        _, first, _ = self.states(Spy(inner=Local(jitter=0.1)))
+        larger = [alpha for alpha in ALPHAS[::-1] if alpha > 1e-12]
+        for alpha, network in zip([1e-12, *larger], first.networks(), strict=True):
+            again = first.with_loss(first.setting.loss, np.array([alpha])).fit.network
+            assert_allclose(network.coefficients, again.coefficients, rtol=1e-6, atol=1e-9)
+
+    def test_is_refused_if_all_vary_more(self):
+        jet, first, _ = self.states(Spy(inner=Local(jitter=0.1)))
+        source, reason = FromResidual().jet(jet, [first.fit.network], frozenset({"gradients"}))
+        assert source is jet
         assert "gradients of the residual are" in reason
         assert float(reason.split(" are ")[1].split(" times")[0]) > 1
-        assert_array_equal(spy.seen[1].gradients, jet.gradients)
 
     def test_nothing_is_refused_when_regularised(self):
         jet = wave(noise=0.05)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import t
+from scipy.stats import norm, t
 
-from nurf.solvers._coverage import calibration, plus_interval, require_errors
+from nurf.solvers._coverage import calibration, effective_number, plus_interval, require_errors, standard_error
 
 
 class TestIntervals:
@@ -40,12 +40,48 @@ class TestIntervals:
         most = np.ceil(0.9 * (m + 1)) / (m + 1) if m >= 9 else 0.96
         assert 0.9 - 5 * 0.0021 < share < most + 5 * 0.0021
 
+    @pytest.mark.parametrize(("effective", "rank"), [(40.0, 37), (20.0, 38), (9.0, 40)])
+    def test_of_uneven_weights_are_those_of_fewer_errors(self, effective, rank):
+        """The smallest rank ``r`` of 40 errors with ``r / 40 >= 0.9 (n + 1) / n``."""
+        errors = np.random.default_rng(0).permutation(np.arange(1.0, 41))[:, None]
+        low, high = plus_interval(np.zeros((1, 40, 1)), errors, 0.9, effective)[0, 0]
+        assert_allclose([low, high], [-rank, rank])
+
+    def test_of_very_uneven_weights_are_stretched(self):
+        errors = np.arange(1.0, 41)[:, None]
+        low, high = plus_interval(np.zeros((1, 40, 1)), errors, 0.9, 2.5)[0, 0]
+        stretch = t(2.5).ppf(0.95) / t(2.5).ppf(1 - 0.5 / 3.5) * (1 + 1 / np.sqrt(5.0))
+        assert_allclose([low, high], [-40 * stretch, 40 * stretch])
+
+
+class TestEffectiveNumber:
+    @pytest.mark.parametrize("unit", [1e-3, 1.0, 7.0])
+    def test_of_equal_weights_is_their_number(self, unit):
+        assert_allclose(effective_number(np.full(12, unit)), 12)
+        assert_allclose(effective_number(unit * np.array([1.0] * 12 + [1e-9] * 30)), 12, rtol=1e-6)
+
+    def test_gives_the_standard_error_of_a_weighted_root_mean_square(self):
+        """20,000 data sets: a deviation is known to ``1 / sqrt(40,000)`` = 0.5%.
+
+        A root of a mean of relative variance v has one of ``v / 4`` up to a share of order v = 2 / 60, less than 3%.
+        """
+        rng = np.random.default_rng(0)
+        weights = 625 ** rng.random(200)
+        squares = rng.normal(size=(20_000, 200)) ** 2 @ weights / weights.sum()
+        assert 40 < effective_number(weights) < 90
+        assert_allclose(np.std(np.sqrt(squares)), standard_error(effective_number(weights)), rtol=0.03 + 5 * 0.005)
+
 
 class TestCalibration:
     def test_is_one_for_normal_errors(self):
         """The 0.9 quantile of |z| of 10,000 errors has a relative standard error of ``sqrt(0.09 / n) / (2 phi q)``."""
         factor = calibration(np.abs(np.random.default_rng(0).normal(size=10_000)))
         assert abs(factor - 1) < 5 * 0.3 / 100 / (2 * 0.1031 * 1.645)
+
+    @pytest.mark.parametrize(("effective", "rank"), [(40.0, 37), (20.0, 38), (9.0, 40)])
+    def test_of_uneven_weights_is_that_of_fewer_errors(self, effective, rank):
+        ratios = np.arange(1.0, 41)
+        assert_allclose(calibration(ratios, effective), rank / norm.ppf(0.95))
 
     def test_unknown_errors_do_not_count(self):
         ratios = np.abs(np.random.default_rng(0).normal(size=(40, 2, 3)))

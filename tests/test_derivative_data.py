@@ -1,5 +1,6 @@
 """Derivatives in all the shapes in which they come: exact, wrong, in part, elsewhere, along directions, not at all."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -553,19 +554,11 @@ class TestReport:
         assert "in all" in self.check(model(width="multiscale").fit(X, y), 160)["width"]
 
     def test_of_a_stage_that_fell_back(self):
-        """Steep neurons that are hardly regularised have larger gradients than the data.
-
-        Seven of eight such fits had a stage that sampled from the data, so that none of five has in 3 of 100,000 runs.
-        """
-        wave, fits = problems.get("planar_wave"), []
-        for seed in range(5):
-            rng = np.random.default_rng(seed)
-            jet = wave.jet(wave.sample(300, rng))
-            estimator = model(200, density="local", width=0.002, growth=1.5, alpha=1e-14, gradient_weight=0)
-            estimator.set_params(random_state=seed)
-            fits.append(estimator.fit(jet.X, jet.y + 0.05 * rng.normal(size=300), gradients=jet.gradients))
-        fell_back = next(fit for fit in fits if any(stage.fallback for stage in fit.fit_.history))
-        assert "a stage sampled from the data, not the residual" in self.check(fell_back, 300)["note"]
+        X = points(160)
+        estimator = model(20, width=0.4).fit(X, smooth(X)[0])
+        stages = tuple(replace(stage, fallback="the gradients are zero") for stage in estimator.fit_.history)
+        estimator.fit_ = replace(estimator.fit_, history=stages)
+        assert "a stage sampled from the data, not the residual" in self.check(estimator, 160)["note"]
 
     def test_after_polishing(self):
         X = points(160)

@@ -1,5 +1,7 @@
 """Trained networks: errors, standard deviations and intervals from refits on folds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -57,6 +59,22 @@ class TestCrossFit:
         folds = assign_folds(jet, 4, np.random.default_rng(5))
         errors = [y[folds == j] - refit(jet[folds != j]).value(X[folds == j]) for j in range(4)]
         assert_allclose(crossfit.errors[:, 0], np.concatenate(errors))
+
+    def test_uneven_weights_make_errors_less_certain(self):
+        """The weighted root mean square, and its standard error for the effective number of samples."""
+        X, y, *_ = noisy(CORNER, 40)
+        weights = 625 ** np.random.default_rng(0).random(40)
+        jet = Jet(X, y, sample_weight=weights)
+        network = fit_random(jet, Uniform(), Sigmoid(0.5), 8, np.random.default_rng(0)).network
+        crossfit = CrossFit.of(network, [network] * 4, [jet[j::4] for j in range(4)])
+        squares = weights @ (y - network.value(X)) ** 2 / weights.sum()
+        effective = weights.sum() ** 2 / np.sum(weights**2)
+        assert effective < 25
+        assert_allclose(crossfit.output_errors, (1 + 1 / np.sqrt(2 * effective)) * np.sqrt(squares))
+        even = CrossFit.of(network, [network] * 4, [replace(jet[j::4], sample_weight=None) for j in range(4)])
+        assert_allclose(even.output_errors, (1 + 1 / np.sqrt(80)) * np.sqrt(np.mean((y - network.value(X)) ** 2)))
+        for fresh in (np.diff(crossfit.interval(X, 0.9)), crossfit.value_std(X)):
+            assert np.all(np.isfinite(fresh) & (fresh > 0))
 
 
 class TestSparse:

@@ -132,6 +132,14 @@ class TestData:
         assert [split.task.jet.n_samples for split in last] == [1000]
         assert last[0].task.rule is None
 
+    def test_the_tolerance_of_few_samples_is_one_standard_error(self):
+        weights = 625 ** rng_of(0).random(60)
+        effective = weights.sum() ** 2 / np.sum(weights**2)
+        for weight, n in ((None, 60), (np.full(60, 3.0), 60), (weights, effective)):
+            contest = lane(replace(wave(60), sample_weight=weight), Space(DENSITIES, WIDTHS), [100])
+            assert_allclose(contest.tolerance, 1 / np.sqrt(2 * n))
+        assert lane(wave(200), Space(DENSITIES, WIDTHS), [100]).tolerance == 0.05
+
     def test_validation_rows_are_the_estimate(self):
         _, splits = self.splits(60, 100, rule=Validation(wave(30, seed=1)))
         assert len(splits) == 1
@@ -298,7 +306,7 @@ class TestSources:
     def test_a_residual_is_the_difference(self):
         jet = wave(200)
         network = self.state(jet).fit.network
-        residual, fallback = FromResidual().jet(jet, network, frozenset({"gradients"}))
+        residual, fallback = FromResidual().jet(jet, [network], frozenset({"gradients"}))
         h = 1e-5
         slopes = [(network.value(jet.X + s) - network.value(jet.X - s)) / (2 * h) for s in h * np.eye(2)]
         assert_allclose(residual.gradients, jet.gradients - np.stack(slopes, 1), atol=1e-5)
@@ -308,7 +316,7 @@ class TestSources:
         jet = wave(200)
         gaps = replace(jet, gradients=np.where(np.arange(200)[:, None] % 2, jet.gradients, np.nan))
         network = self.state(jet).fit.network
-        filled, _ = FromNetwork().jet(gaps, network, frozenset({"gradients"}))
+        filled, _ = FromNetwork().jet(gaps, [network], frozenset({"gradients"}))
         assert_array_equal(filled.gradients[1::2], jet.gradients[1::2])
         assert_allclose(filled.gradients[::2], network.gradient(jet.X[::2]))
 

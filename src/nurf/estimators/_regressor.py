@@ -9,56 +9,25 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from nurf._scaling import Scaling
-from nurf._types import Array
-from nurf._validation import is_number
-from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
-from nurf.densities import Density, Local, Nonlocal, Uniform
-from nurf.densities._rows import complete
-from nurf.estimators._base import (
-    TAILS,
-    SamplesHyperplanes,
-    ShallowRegressor,
-    choose,
-    sampling_order,
-    zero_derivatives,
-)
+from nurf.activations import Activation
+from nurf.densities import Density
+from nurf.estimators._base import ShallowRegressor, choose, sampling_order, zero_derivatives
 from nurf.estimators._checks import checked_gradients
+from nurf.estimators._choices import RacesSettings
 from nurf.estimators._data import split
 from nurf.estimators._report import Report, describe, describe_loss
 from nurf.jets import Jet
-from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss, Rule, Validation
+from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.ridge import Posterior
-from nurf.training import (
-    CrossFit,
-    Diagonal,
-    FromData,
-    FromResidual,
-    Full,
-    Isotropic,
-    Lane,
-    Metric,
-    Search,
-    Source,
-    Space,
-    Task,
-    fit_robust,
-    fit_searched,
-    stage_counts,
-)
+from nurf.training import CrossFit, fit_robust, fit_searched
 from nurf.training._progress import watch_race
 
 SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValidation()}
 NAMES = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
-WIDTHS = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)  # in units of the ball into which the inputs are scaled
-WIDTH_RATIO = 4.0  # of single widths to the typical one, for "multiscale"
-GRADIENT_WEIGHTS = (0.0, 1e-3, 1e-2, 1e-1)
-ENOUGH = 0.5  # share of known derivatives above which none are estimated
-AUTO_NEURONS = (150, 4050)  # smallest and largest size for n_neurons="auto"
-AUTO_IMPROVEMENT = 0.05  # by which each further size must lower the error then
 
 
-class RandomFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
+class RandomFeatureRegressor(ShallowRegressor, RacesSettings):
     """Regression by a shallow network with sampled inner weights.
 
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are sampled from a density built
@@ -219,19 +188,7 @@ class RandomFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
             raise ValueError("`selection` must be 'loo' with loss='huber', which needs left-out errors, got 'gcv'")
         if held_out is not None:
             rule = Validation(scaling(held_out))
-        activations = self._activations()
-        space = self._space(scaled, activations)
-        search, sizes = self._sizes(activations[0], space)
-        values_only = replace(search, rows_per_neuron=search.value_rows_per_neuron)
-        search = search if scaled.known else values_only
-        task = Task(scaled, self._alphas(), rule, max_rows=search.max_rows)
-        entropy = tuple(int(number) for number in rng.integers(2**32, size=4))
-        lanes = [Lane("all data", task, space, search, sizes, entropy)]
-        if self._may_ignore_derivatives(scaled, activations[0]):
-            values = replace(task, jet=scaled.only(()))
-            lanes = [replace(lanes[0], handicap=search.uncertainty(len(values.jet)))]
-            space = self._space(values.jet, activations)
-            lanes.append(Lane("values alone", values, space, values_only, sizes, entropy))
+        lanes = self._lanes(scaled, rule, rng)
         search_for = choose("loss", self.loss, {"squared": fit_searched, "huber": fit_robust})
         progress = watch_race(lanes, self._verbosity())
         fit = search_for(lanes, progress)
@@ -255,151 +212,8 @@ class RandomFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
         if held_out is not None:
             self._rule_name = "validation samples"
         if self.density == "auto":
-            found += zero_derivatives(scaled, sampling_order(scaled, activations[0]))
+            found += zero_derivatives(scaled, sampling_order(scaled, setting.activation))
         return found
-
-    def _space(self, jet: Jet, activations: tuple[Activation, ...]) -> Space:
-        """Return what may be chosen for the data, as the parameters say."""
-        activation = activations[0]
-        named, order = self._named_density(activation), sampling_order(jet, activation)
-        density = Nonlocal(order) if named is None else named
-        missing = density.missing(jet)
-        informative = not missing and not (named is None and zero_derivatives(jet, order))
-        estimate = self._estimates(jet, activation, unusable=named is not None and bool(missing))
-        densities: tuple[Density, ...] = (density,)
-        if named is None:
-            densities = (Local(order, None), Nonlocal(order), Uniform()) if informative else (Uniform(),)
-        elif estimate and not informative:
-            densities = (Uniform(),)
-        elif missing:
-            got = " and ".join(sorted(jet.known)) or "no derivatives"
-            raise ValueError(
-                f"{density!r} needs {' and '.join(missing)}, got {got}: pass them to `fit`, or use "
-                "derivatives='estimate' or density='auto'"
-            )
-        return Space(
-            densities,
-            activations,
-            self._losses(jet, activation),
-            self._sources(activation, densities),
-            self._width_ratios(activation),
-            self._metrics(jet, activation) if informative else (Isotropic(),),
-            self._estimated(density, jet, activation) if estimate else (),
-            self._degrees(jet, activation),
-        )
-
-    def _sources(self, activation: Activation, densities: tuple[Density, ...]) -> tuple[Source, ...]:
-        """Return what stages may sample from."""
-        growth = self._growth(activation)
-        if growth is None or not any(density.needs for density in densities):
-            return (FromData(),)
-        return (FromData(), FromResidual()) if self.growth == "auto" else (FromResidual(),)
-
-    def _metrics(self, jet: Jet, activation: Activation) -> tuple[Metric, ...]:
-        """Return the metrics that may be learned."""
-        free = self.density == "auto" and self._chooses_width(activation) and jet.n_features > 1
-        return (Isotropic(), Diagonal(), Full()) if free else (Isotropic(),)
-
-    def _estimated(self, density: Density, jet: Jet, activation: Activation) -> tuple[tuple[Density, Metric], ...]:
-        """Return the densities and metrics that may be built from derivatives of a network."""
-        metrics = self._metrics(jet, activation)
-        pairs = [(density, metric) for metric in metrics]
-        return (*pairs, *((Uniform(), metric) for metric in metrics[1:]))
-
-    def _width_ratios(self, activation: Activation) -> tuple[float, ...]:
-        """Return how much the widths of single neurons may vary."""
-        if not self._chooses_width(activation):
-            return (1.0,)
-        return (WIDTH_RATIO,) if self.width == "multiscale" else (1.0, WIDTH_RATIO)
-
-    def _degrees(self, jet: Jet, activation: Activation) -> tuple[int | None, ...]:
-        """Return the degrees that the tail may have. An affine one needs enough data to be determined."""
-        degree = choose("tail", self.tail, TAILS)
-        rows = len(jet) * (1 + jet.n_features * ("gradients" in jet.known))
-        if self.tail != "auto" or not self._chooses_width(activation) or rows < 2 * (jet.n_features + 1):
-            return (degree,)
-        return (None, 0 if activation.order == 2 else 1)
-
-    def _chooses_width(self, activation: Activation) -> bool:
-        """Return whether widths are chosen. A number and the width of an activation object are kept as they are."""
-        named = isinstance(self.width, str) and isinstance(self.activation, str)
-        return named and isinstance(activation, SmoothActivation)
-
-    def _may_ignore_derivatives(self, jet: Jet, activation: Activation) -> bool:
-        """Return whether a fit to the values alone may win."""
-        free = self.derivatives == self.density == self.gradient_weight == "auto" and not self.hessian_weight
-        return free and bool(jet.known) and isinstance(activation, SmoothActivation)
-
-    def _activations(self) -> tuple[Activation, ...]:
-        """Return the activation with all widths that may be chosen, the largest first."""
-        chosen = isinstance(self.width, str)
-        if chosen and self.width not in ("auto", "multiscale"):
-            raise ValueError(f"`width` must be 'auto', 'multiscale' or a number > 0, got {self.width!r}")
-        kind = ACTIVATIONS.get(self.activation) if isinstance(self.activation, str) else None
-        if not chosen or kind is None or not issubclass(kind, SmoothActivation):
-            return (self._make_activation(None if chosen else self.width),)
-        return tuple(kind(width) for width in WIDTHS)
-
-    def _estimates(self, jet: Jet, activation: Activation, unusable: bool) -> bool:
-        """Return whether unknown derivatives may be estimated for the sampling.
-
-        A gradient that is known in part does not show the direction in which the function varies. If the named density
-        is ``unusable``, nothing can be sampled without an estimate.
-        """
-        chosen = choose("derivatives", self.derivatives, {"given": False, "estimate": True, "auto": None})
-        order = sampling_order(jet, activation)
-        if chosen is None:
-            smooth = isinstance(activation, SmoothActivation) and not np.ndim(activation.width)
-            too_few = self.density == "auto" and np.mean(complete(jet, order)) < ENOUGH
-            chosen = smooth and (too_few or unusable)
-        if chosen:
-            activation.require(order)
-        return bool(chosen)
-
-    def _losses(self, jet: Jet, activation: Activation) -> tuple[Loss, ...]:
-        """Return the weights of derivatives that may be chosen, the smallest first."""
-        hessians: Any = self.hessian_weight
-        if not (is_number(hessians) and hessians >= 0):
-            raise ValueError(f"`hessian_weight` must be a number >= 0, got {hessians!r}")
-        gradients: Any = self.gradient_weight
-        if isinstance(gradients, str) and gradients == "auto":
-            known = "gradients" in jet.known and activation.n_derivatives >= 1
-            losses = tuple(Loss(weight, float(hessians)) for weight in GRADIENT_WEIGHTS[: None if known else 1])
-        elif is_number(gradients) and gradients >= 0:
-            losses = (Loss(float(gradients), float(hessians)),)
-        else:
-            raise ValueError(f"`gradient_weight` must be 'auto' or a number >= 0, got {gradients!r}")
-        losses[-1].require(jet)
-        for order, _ in losses[-1].orders:
-            activation.require(order)
-        return losses
-
-    def _growth(self, activation: Activation) -> float | None:
-        """Return by which factor stages grow, or None if all neurons are sampled at once."""
-        growth: Any = self.growth
-        if isinstance(growth, str) and growth == "auto":
-            growable = activation.n_derivatives >= min(activation.order, 2) and not np.ndim(activation.width)
-            return Search.growth if growable else None
-        if not (growth is None or (is_number(growth) and growth > 1)):
-            raise ValueError(f"`growth` must be 'auto', None or a number > 1, got {growth!r}")
-        return None if growth is None else float(growth)
-
-    def _sizes(self, activation: Activation, space: Space) -> tuple[Search, list[int]]:
-        """Return the numbers of the search, and the sizes at which settings are compared."""
-        search, growth = Search(), self._growth(activation)
-        if isinstance(self.n_neurons, str) and self.n_neurons == "auto":
-            if self.growth is None:
-                raise ValueError(
-                    "`n_neurons='auto'` adds neurons to those that are there: `growth` must be 'auto' or a number > 1, "
-                    "got None"
-                )
-            smallest, largest = AUTO_NEURONS
-            sizes = stage_counts(largest, growth or search.growth, smallest)
-            return replace(search, improvement=AUTO_IMPROVEMENT), sizes
-        self._check_n_neurons()
-        if growth is not None and self.growth != "auto":
-            return search, stage_counts(self.n_neurons, growth)
-        return search, search.sizes(self.n_neurons) if space.has_choice else [self.n_neurons]
 
     def report(self) -> Report:
         """Return what was chosen and why: text in a terminal, a table in a notebook.
@@ -425,10 +239,3 @@ class RandomFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
         derivatives = describe_loss(self.fit_, self._has_derivatives, self.gradient_check_)
         scale, rule = self.scaling_.y_scale, self._rule_name
         return describe(self.fit_, self.n_samples_, self.n_features_in_, scale, rule, derivatives)
-
-    def _alphas(self) -> Array | None:
-        if isinstance(self.alpha, str) and self.alpha == "auto":
-            return None
-        if is_number(self.alpha) and self.alpha > 0:  # type: ignore[operator]
-            return np.array([self.alpha], float)
-        raise ValueError(f"`alpha` must be 'auto' or a number > 0, got {self.alpha!r}")

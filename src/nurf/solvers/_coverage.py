@@ -43,12 +43,20 @@ def require_errors(n: int) -> None:
         )
 
 
-def standard_error(n: int) -> float:
-    """Return the relative standard error of a root mean square of ``n`` normal errors."""
+def effective_number(weights: Array) -> float:
+    """Return ``(sum w)^2 / sum w^2``, the number of equal weights with which a mean is as certain (Kish 1965)."""
+    return float(np.sum(weights) ** 2 / np.sum(weights**2))
+
+
+def standard_error(n: float) -> float:
+    """Return the relative standard error of a root mean square of ``n`` normal errors.
+
+    If the squares are weighted, ``n`` is the effective number of the weights.
+    """
     return float(1 / np.sqrt(2 * n))
 
 
-def plus_interval(predictions: Array, errors: Array, coverage: float) -> Array:
+def plus_interval(predictions: Array, errors: Array, coverage: float, effective: float = np.inf) -> Array:
     """Return quantiles of ``predictions - errors`` and ``predictions + errors`` over samples, of shape (n, k, 2).
 
     These are the intervals of the jackknife+ and of CV+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics 49,
@@ -62,10 +70,12 @@ def plus_interval(predictions: Array, errors: Array, coverage: float) -> Array:
     errors : array of shape (m, k)
         Absolute errors of these fits at the samples that they did not see.
     coverage : float
+    effective : float, optional
+        The effective number of the weights of the samples; by default they are equal.
     """
     m = len(errors)
     require_errors(m)
-    rank, stretch = _rank(m, coverage)
+    rank, stretch = _rank(m, coverage, effective)
     turned = np.ascontiguousarray(np.swapaxes(predictions, 1, 2))  # samples last: next to each other in memory
     errors = np.ascontiguousarray(stretch * errors.T)
     result, shifted = np.empty((*turned.shape[:2], 2)), np.empty_like(turned)
@@ -76,23 +86,25 @@ def plus_interval(predictions: Array, errors: Array, coverage: float) -> Array:
     return result
 
 
-def calibration(ratios: Array) -> Array:
+def calibration(ratios: Array, effective: float = np.inf) -> Array:
     """Return the factors by which standard deviations must grow to hold the errors.
 
     Parameters
     ----------
     ratios : array of shape (m, ...)
         Absolute errors in units of the standard deviations; NaN if unknown.
+    effective : float, optional
+        The effective number of the weights of the samples; by default they are equal.
 
     Returns
     -------
     array of shape (...)
         The 0.9 quantile of the ratios over that of a normal distribution; NaN if fewer than three are known.
     """
-    return np.asarray(upper_quantile(ratios, LEVEL) / norm.ppf((1 + LEVEL) / 2))
+    return np.asarray(upper_quantile(ratios, LEVEL, effective) / norm.ppf((1 + LEVEL) / 2))
 
 
-def upper_quantile(errors: Array, coverage: float) -> Array:
+def upper_quantile(errors: Array, coverage: float, effective: float = np.inf) -> Array:
     """Return what a further absolute error is below with probability ``coverage``, of shape (...).
 
     Parameters
@@ -100,24 +112,28 @@ def upper_quantile(errors: Array, coverage: float) -> Array:
     errors : array of shape (m, ...)
         Absolute errors; NaN if unknown. The result is NaN if fewer than three are known.
     coverage : float
+    effective : float
+        The effective number of samples, if their weights are uneven.
     """
     errors = np.sort(errors, axis=0)  # unknown ones come last
     known = np.count_nonzero(~np.isnan(errors), axis=0)
     result = np.full(errors.shape[1:], np.nan)
     for m in np.unique(known[known >= MIN_ERRORS]):
-        rank, stretch = _rank(int(m), coverage)
+        rank, stretch = _rank(int(m), coverage, effective)
         result = np.where(known == m, stretch * errors[rank - 1], result)
     return result
 
 
-def _rank(m: int, coverage: float) -> tuple[int, float]:
+def _rank(m: int, coverage: float, effective: float) -> tuple[int, float]:
     """Return the rank of the quantile of ``m`` errors that a further one is below with probability ``coverage``.
 
-    The largest of ``m`` errors is exceeded with probability ``1 / (m + 1)``. If that is too often, it must be stretched
-    by the second number that is returned.
+    The largest of ``n`` errors is exceeded with probability ``1 / (n + 1)``. If that is too often, it must be stretched
+    by the second number that is returned. With uneven weights ``n`` is the effective number: the fit was chosen by, and
+    its errors are mostly those of, the samples of large weight.
     """
-    rank = int(np.ceil(coverage * (m + 1) - 1e-9))  # 0.9 * 10 is a little more than 9
+    n = min(m, effective)
+    rank = int(np.ceil(coverage * (n + 1) / n * m - 1e-9))  # 0.9 * 10 is a little more than 9
     if rank <= m:
         return rank, 1.0
-    wanted, reached = ((1 + share) / 2 for share in (coverage, m / (m + 1)))
-    return m, float(t.ppf(wanted, m) / t.ppf(reached, m)) * (1 + standard_error(m))
+    wanted, reached = ((1 + share) / 2 for share in (coverage, n / (n + 1)))
+    return m, float(t.ppf(wanted, n) / t.ppf(reached, n)) * (1 + standard_error(n))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from nurf._types import Array
+from nurf.jets import Jet
 from nurf.solvers import Loss
 from nurf.solvers.ridge import largest_near_best
 from nurf.training._crossfit import CrossFit
@@ -203,6 +204,15 @@ def fit_searched(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = 
 
     ``watch`` is called with each trial of the race.
     """
+    best, trials = _winner(lanes, watch)
+    history = best.history(best.contest.final)
+    (state,) = best.states(best.contest.final)
+    fit = replace(state.fit, output_errors=best.output_errors, stage=history[-1], history=history, trials=trials)
+    return _with_estimate(fit, best, lanes[0].final_folds[1])  # the first lane has all the data
+
+
+def _winner(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None) -> tuple[SampledArm, tuple[Trial, ...]]:
+    """Return the winner of the race, and all its trials. A smaller size than the last must win clearly."""
     search, sizes = lanes[0].search, lanes[0].sizes
     arms = [SampledArm(lane, setting) for lane in lanes for setting in lane.space.first_settings()]
     for lane in lanes:
@@ -211,28 +221,33 @@ def fit_searched(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = 
                 require_derivatives(
                     lane.space.activations[0], frozenset().union(*(d.needs for d in lane.space.densities))
                 )
-    n_samples = len(lanes[0].task.jet)
-    rungs = search.rungs(len(sizes), n_samples)
+    rungs = search.rungs(len(sizes), len(lanes[0].task.jet))
     outcome = race(arms, sizes, rungs, improvement=search.improvement, margin=search.margin, watch=watch)
     *smaller, last = outcome.winners
-    doubt = search.uncertainty(n_samples)
+    doubt = search.uncertainty(lanes[0].n_effective)
     ahead = [arm.on_all_data() for arm in (*(arm for arm in smaller if doubt * score(arm) <= score(last)), last)]
-    best = min(ahead, key=score)
-    history = best.history(best.contest.final)
-    (state,) = best.states(best.contest.final)
-    fit = replace(state.fit, output_errors=best.output_errors, stage=history[-1], history=history)
-    fit = replace(fit, trials=outcome.trials)
-    splits, held_out = best.contest.final_folds[0], lanes[0].final_folds[1]  # the first lane has all the data
+    return min(ahead, key=score), outcome.trials
+
+
+def _with_estimate(fit: ShallowFit, arm: SampledArm, held_out: Sequence[Jet]) -> ShallowFit:
+    """Return the fit of the arm that won, with its error estimated by refits without the samples that are held out.
+
+    If the errors of the race are those of refits on folds, the larger of both estimates is taken. If they are
+    leave-one-out errors, they are multiplied by the factor by which those of the refits are too small, and are at least
+    what the refits differ by between the samples. If nothing is held out, the fit stays as it is.
+    """
+    lane = arm.contest
+    splits, _ = lane.final_folds
     if not splits:
         return fit
-    refits = [state.fit for state in best.states(splits)]
+    refits = [state.fit for state in arm.states(splits)]
     networks = [refit.network for refit in refits]
-    if best.contest.refits:
+    if lane.refits:
         crossfit = CrossFit.of(fit.network, networks, held_out)
         return replace(fit, output_errors=np.maximum(fit.output_errors, crossfit.output_errors), crossfit=crossfit)
     crossfit = CrossFit.of(fit.network, networks, [jet.only(()) for jet in held_out])
     pooled, typical = crossfit.optimism([refit.output_errors for refit in refits])
-    jet = best.contest.task.jet
-    probes = probes_around(jet.X[jet.has_value], best.contest.rng(0, 10**6), reach=-0.5)
-    astray = search.instability * crossfit.deviations(probes)
+    jet = lane.task.jet
+    probes = probes_around(jet.X[jet.has_value], lane.rng(0, 10**6), reach=-0.5)
+    astray = lane.search.instability * crossfit.deviations(probes)
     return replace(fit, output_errors=np.maximum(pooled * fit.output_errors, astray), optimism=typical)

@@ -11,7 +11,14 @@ from nurf._blocks import row_blocks
 from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import Network
-from nurf.solvers._coverage import MIN_ERRORS, calibration, plus_interval, require_errors, standard_error
+from nurf.solvers._coverage import (
+    MIN_ERRORS,
+    calibration,
+    effective_number,
+    plus_interval,
+    require_errors,
+    standard_error,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +45,8 @@ class CrossFit:
         The fold of each sample with a value.
     errors : array of shape (m, k)
         Errors of the values; those of a sample of mean weight.
+    weights : array of shape (m,)
+        Weights of these samples.
     variances : array of shape (m, k)
         ``v`` at these samples.
     gradient_errors : array of shape (g, k, d)
@@ -50,6 +59,7 @@ class CrossFit:
     folds: tuple[Network, ...]
     fold_of: Index
     errors: Array
+    weights: Array
     variances: Array
     gradient_errors: Array
     gradient_variances: Array
@@ -59,7 +69,7 @@ class CrossFit:
         """Return the cross-fit of ``network``, with the samples that each of the ``folds`` did not see."""
         valued = [jet.with_values() for jet in held_out]
         fold_of = np.repeat(np.arange(len(folds)), [len(jet) for jet in valued])
-        roots = np.sqrt(np.concatenate([jet.weights(0) for jet in valued]))
+        weights = np.concatenate([jet.weights(0) for jet in valued])
         errors = [(jet.y - fold.value(jet.X)).reshape(len(jet), -1) for fold, jet in zip(folds, valued, strict=True)]
         slopes = [_gradient_errors(fold, jet) for fold, jet in zip(folds, held_out, strict=True)]
         points = np.concatenate([jet.X for jet in valued])
@@ -67,7 +77,8 @@ class CrossFit:
             network,
             tuple(folds),
             fold_of,
-            np.concatenate(errors) * (roots / np.sqrt(np.mean(roots**2)))[:, None],
+            np.concatenate(errors) * np.sqrt(weights / np.mean(weights))[:, None],
+            weights,
             _variances(network, folds, points, _value),
             np.concatenate(slopes),
             _gradient_variances(network, folds, held_out),
@@ -93,12 +104,17 @@ class CrossFit:
         return bool(np.all(self._known_gradients >= MIN_ERRORS))
 
     @property
+    def effective(self) -> float:
+        """The effective number of samples."""
+        return effective_number(self.weights)
+
+    @property
     def output_errors(self) -> Array:
         """The root mean square error of each output, and one standard error, of shape (k,).
 
         The fit was chosen by the errors at the same samples, if on other folds, and was lucky with them.
         """
-        luck = 1 + standard_error(len(self.errors))
+        luck = 1 + standard_error(self.effective)
         return np.asarray(luck * np.sqrt(np.mean(self.errors**2, axis=0)))
 
     def optimism(self, estimates: Sequence[Array]) -> tuple[Array, Array]:
@@ -129,7 +145,7 @@ class CrossFit:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
         require_errors(len(self.errors))
         variances = _variances(self.network, self.folds, X, _value)
-        return _calibrated(variances, self.errors, self.variances)
+        return _calibrated(variances, self.errors, self.variances, self.effective)
 
     def gradient_std(self, X: Array) -> Array:
         """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d).
@@ -151,7 +167,7 @@ class CrossFit:
         result = np.empty((len(X), sizes.shape[1], 2))
         for rows in row_blocks(len(X), sizes.size):
             without = np.stack([fold.value(X[rows]).reshape(-1, sizes.shape[1]) for fold in self.folds], axis=1)
-            result[rows] = plus_interval(without[:, self.fold_of], sizes, coverage)
+            result[rows] = plus_interval(without[:, self.fold_of], sizes, coverage, self.effective)
         return result
 
 
@@ -210,6 +226,7 @@ def _mean_squares(
     return np.asarray(total).reshape(len(X), network.n_outputs, *center.shape[1 + len(network.output_shape) :])
 
 
-def _calibrated(variances: Array, errors: Array, at_samples: Array) -> Array:
+def _calibrated(variances: Array, errors: Array, at_samples: Array, effective: float = np.inf) -> Array:
     """Return standard deviations from variances of the fit, the errors at the samples, and the variances there."""
-    return np.asarray(np.sqrt(calibration(np.abs(errors)) ** 2 + np.maximum(variances - at_samples.max(axis=0), 0.0)))
+    factors = calibration(np.abs(errors), effective)
+    return np.asarray(np.sqrt(factors**2 + np.maximum(variances - at_samples.max(axis=0), 0.0)))

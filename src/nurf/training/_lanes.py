@@ -13,7 +13,7 @@ from nurf._blocks import spaced
 from nurf._types import Array, Mask
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.solvers import LeaveOneOut
-from nurf.solvers._coverage import standard_error
+from nurf.solvers._coverage import effective_number, standard_error
 from nurf.solvers.ridge import HeldOut
 from nurf.solvers.ridge._selection import TOLERANCE
 from nurf.training._crossfit import assign_folds
@@ -71,10 +71,15 @@ class Lane:
         """The number of samples with a value."""
         return int(np.count_nonzero(self.task.jet.has_value))
 
+    @cached_property
+    def n_effective(self) -> float:
+        """The effective number of these samples."""
+        return effective_number(self.task.jet.weights(0)[self.task.jet.has_value])
+
     @property
     def tolerance(self) -> float:
         """By how much the error of an alpha may be larger than the smallest: one standard error, if samples are few."""
-        return max(TOLERANCE, standard_error(self.n_values)) if self.refits else TOLERANCE
+        return max(TOLERANCE, standard_error(self.n_effective)) if self.refits else TOLERANCE
 
     @property
     def has_other_rows(self) -> bool:

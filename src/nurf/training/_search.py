@@ -95,8 +95,11 @@ class Search:
     max_rows: int = 20_000
     max_precise_operations: float = 2e10
 
-    def uncertainty(self, n_samples: int) -> float:
-        """Return the factor by which an estimate from so many samples must be smaller than another to be believed."""
+    def uncertainty(self, n_samples: float) -> float:
+        """Return the factor by which an estimate from so many samples must be smaller than another to be believed.
+
+        If weights are uneven, the number is the effective one.
+        """
         return float(1 + self.doubt / np.sqrt(n_samples))
 
     def sizes(self, n_neurons: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -24,14 +25,14 @@ class Source(ABC):
     derived: ClassVar[bool] = True  # whether derivatives come from a network
 
     @abstractmethod
-    def jet(self, data: Jet, network: ShallowNetwork | None, needs: frozenset[str]) -> tuple[Jet, str | None]:
+    def jet(self, data: Jet, networks: Iterable[ShallowNetwork], needs: frozenset[str]) -> tuple[Jet, str | None]:
         """Return the jet to sample from, and why it is not the one that is meant, if it is not.
 
         Parameters
         ----------
         data : Jet
-        network : ShallowNetwork or None
-            The network of the stage before, if there is one.
+        networks : iterable of ShallowNetwork
+            That of the stage before, if there is one, and the same with more and more regularisation.
         needs : frozenset of str
             The kinds of derivatives that are needed.
         """
@@ -44,7 +45,7 @@ class FromData(Source):
     name = "data"
     derived = False
 
-    def jet(self, data: Jet, network: ShallowNetwork | None, needs: frozenset[str]) -> tuple[Jet, str | None]:
+    def jet(self, data: Jet, networks: Iterable[ShallowNetwork], needs: frozenset[str]) -> tuple[Jet, str | None]:
         """Return the data."""
         return data, None
 
@@ -54,25 +55,28 @@ class FromResidual(Source):
     """Sample from the derivatives of ``f - network``, with the network of the stage before (paper, section 4.5).
 
     A residual that varies more than ``f`` itself (its derivatives have a larger mean square) shows that the network's
-    derivatives are unstable: ``alpha`` or the width is too small. Then the stage samples from the data.
+    derivatives are unstable: ``alpha`` or the width is too small. Then ``alpha`` is increased for the residual until
+    they are not. If they always are, the stage samples from the data.
     """
 
     name = "residual"
 
-    def jet(self, data: Jet, network: ShallowNetwork | None, needs: frozenset[str]) -> tuple[Jet, str | None]:
-        """Return the residual, or the data if the residual is zero or varies more than these."""
-        if network is None:
-            return data, None
-        residual = data - network.jet(data.X, needs)
-        for order, kind in DERIVATIVE_KINDS.items():
-            if kind in needs:
-                before, after = _energy(data, order), _energy(residual, order)
-                if after == 0:
+    def jet(self, data: Jet, networks: Iterable[ShallowNetwork], needs: frozenset[str]) -> tuple[Jet, str | None]:
+        """Return the first residual that varies less than the data, or the data if one is zero or all vary more."""
+        reason = None
+        for network in networks:
+            residual = data - network.jet(data.X, needs)
+            ratios = {kind: _ratio(residual, data, order) for order, kind in DERIVATIVE_KINDS.items() if kind in needs}
+            for kind, ratio in ratios.items():
+                if ratio == 0:
                     return data, f"the {kind} of the residual are zero"
-                if after > before:
-                    ratio = np.sqrt(after / before) if before > 0 else np.inf
-                    return data, f"the {kind} of the residual are {ratio:.3g} times those of the data"
-        return residual, None
+            unstable = [kind for kind, ratio in ratios.items() if ratio > 1]
+            if not unstable:
+                return residual, None
+            reason = reason or (
+                f"the {unstable[0]} of the residual are {ratios[unstable[0]]:.3g} times those of the data"
+            )
+        return data, reason
 
 
 @dataclass(frozen=True)
@@ -82,9 +86,11 @@ class FromNetwork(Source):
     name = "network"
     keeps_neurons = False
 
-    def jet(self, data: Jet, network: ShallowNetwork | None, needs: frozenset[str]) -> tuple[Jet, str | None]:
+    def jet(self, data: Jet, networks: Iterable[ShallowNetwork], needs: frozenset[str]) -> tuple[Jet, str | None]:
         """Return the data, with derivatives of the network for those that are not known."""
-        return (data if network is None else data.fill_unknown(network.jet(data.X, needs))), None
+        for network in networks:
+            return data.fill_unknown(network.jet(data.X, needs)), None
+        return data, None
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,9 @@ class Setting:
         return ", ".join(parts)
 
 
-def _energy(jet: Jet, order: int) -> float:
-    """Return the weighted sum of the squared derivatives."""
-    return float(jet.weights(0) @ np.sum(jet.derivative_rows(order) ** 2, axis=(1, 2)))
+def _ratio(residual: Jet, data: Jet, order: int) -> float:
+    """Return the root mean square of the derivatives of a residual in units of that of the data."""
+    after, before = (
+        float(jet.weights(0) @ np.sum(jet.derivative_rows(order) ** 2, axis=(1, 2))) for jet in (residual, data)
+    )
+    return float(np.sqrt(after / before)) if before > 0 else float("inf" if after > 0 else 0.0)

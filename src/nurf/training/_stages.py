@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count, takewhile
@@ -15,11 +15,11 @@ from nurf._types import Array, Index
 from nurf.activations import Activation
 from nurf.densities import Density, Uniform
 from nurf.jets import DERIVATIVE_KINDS, Jet
-from nurf.networks import Domain, Features
+from nurf.networks import Domain, Features, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss, Rule
 from nurf.solvers.ridge import LeastSquares
 from nurf.training._fit import ShallowFit, Stage
-from nurf.training._outer import MAX_PRECISE_OPERATIONS, fit_least_squares
+from nurf.training._outer import ALPHAS, MAX_PRECISE_OPERATIONS, fit_least_squares
 from nurf.training._settings import FromData, FromResidual, Setting
 
 SMALL = 100  # neurons up to which a stage that does not help is no reason to stop
@@ -80,6 +80,16 @@ class State:
         task = self.task if alphas is None else replace(self.task, alphas=alphas)
         return replace(self, task=task, setting=replace(self.setting, loss=loss))
 
+    def networks(self) -> Iterator[ShallowNetwork]:
+        """Yield the network of the fit, and those of larger and larger alphas, which vary less and less."""
+        yield self.fit.network
+        alphas = np.sort(ALPHAS[self.fit.alpha < ALPHAS])
+        if not len(alphas):
+            return
+        ridge = self.problem.ridge(self.setting.loss)
+        for coefficients in ridge.solve(alphas * (ridge.feature_energy or 1.0)):
+            yield replace(self.fit.network, coefficients=coefficients.reshape(self.fit.network.coefficients.shape))
+
     def stage(self, seconds: float) -> Stage:
         """Return what the stage was."""
         fit = self.fit
@@ -91,8 +101,8 @@ def grow(task: Task, state: State | None, setting: Setting, size: int, rng: np.r
     """Return the neurons after one more stage: those of ``state``, if its source keeps them, and new ones."""
     kept = state.problem if state is not None and setting.source.keeps_neurons else None
     n_new = size - (0 if kept is None else kept.features.n_neurons)
-    network = state.fit.network if state is not None and setting.source.derived else None
-    source, fallback = setting.source.jet(task.sampled, network, setting.needs)
+    networks = state.networks() if state is not None and setting.source.derived else ()
+    source, fallback = setting.source.jet(task.sampled, networks, setting.needs)
     fresh, empty = sample_features(source, setting, n_new, rng, domain=task.domain)
     if kept is None:
         return State(task, LeastSquares(fresh, task.jet), setting, fallback or empty)

@@ -12,7 +12,7 @@ import numpy as np
 from nurf._types import Array
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.kernels import KernelNetwork, RadialKernel
-from nurf.solvers._coverage import calibration, require_errors, standard_error, upper_quantile
+from nurf.solvers._coverage import calibration, effective_number, require_errors, standard_error, upper_quantile
 from nurf.solvers.process._process import TINY, Process
 from nurf.solvers.process._rows import ProcessRows
 
@@ -60,9 +60,14 @@ class HeldOut:
         return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     @property
+    def effective(self) -> float:
+        """The effective number of samples."""
+        return effective_number(self.weights)
+
+    @property
     def output_errors(self) -> Array:
         """The root mean square error of each output, and one standard error, of shape (k,)."""
-        luck = 1 + standard_error(len(self.errors))
+        luck = 1 + standard_error(self.effective)
         return np.asarray(luck * np.sqrt(self.weights @ self.errors**2 / self.weights.sum()))
 
     @property
@@ -141,6 +146,11 @@ class ProcessPosterior:
         return calibration(self.held_out.gradient_ratios)
 
     @property
+    def _factors(self) -> Array:
+        """Factors of the standard deviations of values, of shape (k,)."""
+        return calibration(self.held_out.ratios, self.held_out.effective)
+
+    @property
     def knows_gradients(self) -> bool:
         """Whether standard deviations of gradients come from errors of gradients."""
         return not np.any(np.isnan(self.gradient_factors))
@@ -148,18 +158,20 @@ class ProcessPosterior:
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
         require_errors(len(self.held_out.errors))
-        return self.process.measured_std(X, 0)[:, 0] * calibration(self.held_out.ratios)
+        return self.process.measured_std(X, 0)[:, 0] * self._factors
 
     def gradient_std(self, X: Array) -> Array:
         """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d)."""
         require_errors(len(self.held_out.errors))
-        known, factors = self.gradient_factors, calibration(self.held_out.ratios)[:, None]
+        known, factors = self.gradient_factors, self._factors[:, None]
         factors = np.where(np.isnan(known), factors, known)
         return np.swapaxes(self.process.measured_std(X, 1), 1, 2) * factors
 
     def interval(self, X: Array, coverage: float) -> Array:
         """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2)."""
         require_errors(len(self.held_out.errors))
-        half = self.process.measured_std(X, 0)[:, 0] * upper_quantile(self.held_out.ratios, coverage)
+        half = self.process.measured_std(X, 0)[:, 0] * upper_quantile(
+            self.held_out.ratios, coverage, self.held_out.effective
+        )
         values = self.network.value(X).reshape(half.shape)
         return np.stack([values - half, values + half], axis=-1)
