@@ -16,6 +16,9 @@ from nurf.training._scales import HIGHEST_NOISE, LOWEST_NOISE, Hyperparameters, 
 REFUSED = 1e100  # value of the criterion if a factorisation fails
 TOLERANCE = 1e-5  # of learning, relative to the criterion, which is of the size of the number of rows
 MORE_NOISE = 30.0  # factor of the variances of the noise then
+WALL = 100.0  # height of what stands for the criterion where it cannot be computed
+MAX_RUNS = 3  # of L-BFGS, if a line search fails: rounding errors spoil differences of the criterion
+FAILED = 2  # status of a line search that found no smaller value
 
 
 @dataclass(frozen=True)
@@ -147,14 +150,12 @@ def learn(
     theta = objective.start()
     if max_steps == 0:
         return objective.hyperparameters(theta), objective.value(theta)
-    found = minimize(
-        objective,
-        theta,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=objective.bounds,
-        options={"maxiter": max_steps, "maxfun": 2 * max_steps, "maxls": 10, "ftol": TOLERANCE, "gtol": TOLERANCE},
-    )
+    for _ in range(MAX_RUNS):
+        options = {"maxiter": max_steps, "maxfun": 2 * max_steps, "maxls": 10, "ftol": TOLERANCE, "gtol": TOLERANCE}
+        found = minimize(objective, theta, jac=True, method="L-BFGS-B", bounds=objective.bounds, options=options)
+        theta, max_steps = found.x, max_steps - found.nit
+        if found.status != FAILED or max_steps <= 0:
+            break
     return objective.hyperparameters(found.x), float(found.fun)
 
 
@@ -174,6 +175,7 @@ class _Objective:
         self._criterion, self._prior = criterion, prior
         self._orders = np.unique(rows.orders)  # of whose noise the data know something
         self._q = len(scales.coordinates(start.metric))
+        self._best: tuple[float, Array] | None = None  # what was found so far
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
@@ -207,11 +209,21 @@ class _Objective:
         """Return the objective and its derivatives."""
         value, process = self._evaluated(theta)
         if process is None:
-            return REFUSED, np.zeros_like(theta)
+            return self._wall(theta)
         by_metric, by_noise = process.pullback(self._criterion.slopes(process))
         penalty, slopes = self._penalty(theta)
+        value += penalty
+        if self._best is None or value < self._best[0]:
+            self._best = value, theta.copy()
         by_scales = self._scales.pullback(theta[: self._q], by_metric)
-        return value + penalty, np.concatenate([by_scales, by_noise[self._orders]]) + slopes
+        return value, np.concatenate([by_scales, by_noise[self._orders]]) + slopes
+
+    def _wall(self, theta: Array) -> tuple[float, Array]:
+        """Return a parabola above the best point so far, so that a line search that went too far comes back."""
+        if self._best is None:
+            return REFUSED, np.zeros_like(theta)
+        value, best = self._best
+        return value + WALL * (1 + float(np.sum((theta - best) ** 2))), 2 * WALL * (theta - best)
 
     def _evaluated(self, theta: Array) -> tuple[float, Process | None]:
         """Return the criterion and the process; no process if its kernel matrix is not positive definite."""
