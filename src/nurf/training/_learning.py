@@ -56,7 +56,8 @@ class Learning:
     refit_steps : int
         ... and steps of L-BFGS of each.
     belief : float
-        Over the number of samples: the share by which the values alone must be better to win.
+        Number of samples with which the error of the values alone must be half that with derivatives to win; with
+        fewer the factor is larger, with many it is near one.
     prior : Prior
     """
 
@@ -88,7 +89,7 @@ class Learning:
         Derivatives that come with the data are believed: noise of theirs is learned, and errors at few samples may be
         small by luck, where only the derivatives know that the function varies between the samples.
         """
-        return 1 + self.belief / n_values
+        return 1 + (self.belief / n_values) ** 2
 
 
 @dataclass(frozen=True, eq=False)
