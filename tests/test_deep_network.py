@@ -1,6 +1,7 @@
 """Deep networks against layers written out in complex numbers, finite differences, and changes of units."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ depths = pytest.mark.parametrize("hidden", [(5,), (7, 4), (4, 6, 5)], ids=str)
 def random_network(activation=Tanh(), outputs=(), hidden=(7, 4), d=D, seed=0):  # noqa: B008
     rng = np.random.default_rng(seed)
     sizes = (d, *hidden, int(np.prod(outputs, dtype=int)))
-    weights = [rng.standard_normal(shape) / np.sqrt(shape[0]) for shape in zip(sizes[:-1], sizes[1:], strict=True)]
+    weights = [rng.standard_normal(shape) / np.sqrt(shape[0]) for shape in pairwise(sizes)]
     return DeepNetwork(weights, [0.3 * rng.standard_normal(size) for size in sizes[1:]], activation, outputs)
 
 

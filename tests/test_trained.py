@@ -1,5 +1,7 @@
 """Training of deep networks: the loss row by row, its gradient, the optimiser against dense algebra."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,7 +9,7 @@ from scipy.linalg import eigh
 
 from nurf.networks import DeepNetwork, SiLU, Tanh
 from nurf.solvers import VALUES_ONLY, Loss
-from nurf.solvers.trained import Schedule, Soap, Trainer, TrainingRows, loss_and_gradient
+from nurf.solvers.trained import Schedule, Soap, TrainingRows, loss_and_gradient
 from row_by_row import D, directional, few_patterns, many_patterns, plain, residuals, unknown_values, weighted
 from test_deep_network import complex_step, textbook
 
@@ -17,7 +19,7 @@ LOSSES = [VALUES_ONLY, Loss(0.3)]
 
 def random_layers(d=D, hidden=(5, 4), outputs=2, seed=0):
     rng, sizes = np.random.default_rng(seed), (d, *hidden, outputs)
-    return [rng.standard_normal((a + 1, b)) / np.sqrt(a) for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
+    return [rng.standard_normal((a + 1, b)) / np.sqrt(a) for a, b in pairwise(sizes)]
 
 
 def network_of(layers, activation):
@@ -102,8 +104,9 @@ class DenseSoap:
         squares = self._average([part**2 for part in self.rotated]) / bias
         moved = W - rate * (kron @ (mean / (np.sqrt(squares) + self.tiny))).reshape(m, n)
         if len(self.gradients) % self.every == 1 % self.every:
-            left, right = self._average([g @ g.T for g in self.gradients]), self._average(
-                [g.T @ g for g in self.gradients]
+            left, right = (
+                self._average([g @ g.T for g in self.gradients]),
+                self._average([g.T @ g for g in self.gradients]),
             )
             self.basis = tuple(_orthogonalised(A @ Q) for A, Q in zip((left, right), self.basis, strict=True))
         return moved

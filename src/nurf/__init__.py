@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from nurf import activations, densities, differentiation, jets, kernels, networks, problems, solvers, training
 from nurf._derivative_checks import DerivativeCheck, check_derivatives
-from nurf.estimators import RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor, polish
+from nurf.estimators import (
+    DeepFeatureRegressor,
+    RandomFeatureMap,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    polish,
+)
 from nurf.jets import Jet
 
 __version__ = version("nurf")
 
 __all__ = [  # without `plots`: `from nurf import *` must not require matplotlib
+    "DeepFeatureRegressor",
     "DerivativeCheck",
     "Jet",
     "RandomFeatureMap",

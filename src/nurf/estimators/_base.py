@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, Self
@@ -178,24 +178,30 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         -------
         self
         """
+        data = {
+            "gradients": gradients,
+            "gradients_at": gradients_at,
+            "directions": directions,
+            "hessians": hessians,
+            "sample_weight": sample_weight,
+            "derivative_weight": derivative_weight,
+            "validation": validation,
+        }
+        return self._fit_arrays(X, y, data, self._fit)
+
+    def _fit_arrays(
+        self, X: Any, y: Any, data: dict[str, Any], fit: Callable[[Jet, Any], list[Warning]], reset: bool = True
+    ) -> Self:
+        """Check the arrays and call ``fit`` with a jet. Without ``reset``, inputs must be those of the fit before."""
         with unchanged_on_error(self):
             require_numbers(X=X, y=y)
-            data = matched(
-                X,
-                y=y,
-                gradients=gradients,
-                gradients_at=gradients_at,
-                directions=directions,
-                hessians=hessians,
-                sample_weight=sample_weight,
-                derivative_weight=derivative_weight,
-                validation=validation,
-            )
-            X, y = validate_data(self, X, data.pop("y"), multi_output=True, y_numeric=True, dtype=np.float64)
+            data = matched(X, y=y, **data)
+            y = data.pop("y")
+            X, y = validate_data(self, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64)
             validation = data.pop("validation")
-            found = self._fit(canonical(assemble(X, y, **data)), validation)
+            found = fit(canonical(assemble(X, y, **data)), validation)
         for warning in found:
-            warnings.warn(warning, stacklevel=2)
+            warnings.warn(warning, stacklevel=3)
         return self
 
     @abstractmethod

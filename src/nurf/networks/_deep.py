@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class DeepNetwork(Network):
 
     weights: Sequence[Array]
     biases: Sequence[Array]
-    activation: Nonlinearity = Tanh()
+    activation: Nonlinearity = field(default_factory=Tanh)
     output_shape: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -52,9 +53,8 @@ class DeepNetwork(Network):
                 f"a network needs two or more matrices and as many biases, got shapes {shapes} and {len(biases)} biases"
             )
         sizes = [shapes[0][0], *(shape[1] for shape in shapes)]
-        if shapes != list(zip(sizes[:-1], sizes[1:], strict=True)) or [b.shape for b in biases] != [
-            (size,) for size in sizes[1:]
-        ]:
+        widths = [(size,) for size in sizes[1:]]
+        if shapes != list(itertools.pairwise(sizes)) or [vector.shape for vector in biases] != widths:
             raise ValueError(
                 f"each layer must take what the one before gives, got matrices of shapes {shapes} and biases of shapes "
                 f"{[vector.shape for vector in biases]}"

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
-Floats = npt.NDArray[np.floating[Any]]  # training may be in single precision
+from nurf._types import Floats
 
 
 class Nonlinearity(ABC):
@@ -21,7 +19,7 @@ class Nonlinearity(ABC):
     """
 
     @abstractmethod
-    def __call__(self, z: Any, order: int) -> list[Any]:
+    def __call__(self, z: Floats, order: int) -> list[Floats]:
         """Return the function and its derivatives up to ``order`` (at most 2) at ``z``, in the precision of ``z``."""
 
 
@@ -29,7 +27,7 @@ class Nonlinearity(ABC):
 class Tanh(Nonlinearity):
     """The hyperbolic tangent."""
 
-    def __call__(self, z: Any, order: int) -> list[Any]:
+    def __call__(self, z: Floats, order: int) -> list[Floats]:
         """Return ``h = tanh z``, ``1 - h^2`` and ``-2 h (1 - h^2)``."""
         h = np.tanh(z)
         if order == 0:
@@ -42,7 +40,7 @@ class Tanh(Nonlinearity):
 class SiLU(Nonlinearity):
     """The function ``z / (1 + exp(-z))``, also called swish."""
 
-    def __call__(self, z: Any, order: int) -> list[Any]:
+    def __call__(self, z: Floats, order: int) -> list[Floats]:
         """Return ``z s``, ``s + z s (1 - s)`` and ``s (1 - s) (2 + z (1 - 2 s))`` with ``s = 1 / (1 + exp(-z))``."""
         s = expit(z)
         value = z * s

@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nurf._blocks import row_blocks
+from nurf._types import Floats
 from nurf.jets import Jet
 from nurf.networks import Nonlinearity
 from nurf.solvers._rows import Loss, known_components
 
-Floats = npt.NDArray[np.floating[Any]]
-Parameters = Sequence[Floats]  # of each layer [W; b]: the bias is one more row, which the optimiser treats as the others
+BLOCK_ELEMENTS = 2**14  # of the states of a layer: larger arrays are handed back to the system after each operation
+Parameters = Sequence[Floats]  # of each layer [W; b]: to the optimiser the bias is a row as the others
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +74,18 @@ class TrainingRows:
                 arrays |= {"slopes": jet.derivative_rows(1), "frames": jet.frames}
             arrays["slope_weights"] = slope_weights / unit
         arrays["value_weights"] = value_weights / unit
-        return cls(**{name: None if array is None else np.asarray(array, dtype) for name, array in arrays.items()})
+        converted: dict[str, Any] = {}
+        for name, array in arrays.items():
+            converted[name] = None if array is None else np.asarray(array, dtype)
+        return cls(**converted)
 
     def __len__(self) -> int:
         return len(self.X)
 
     def __getitem__(self, index: Any) -> TrainingRows:
         """Return the rows of some points."""
-        return TrainingRows(**{name: None if array is None else array[index] for name, array in vars(self).items()})
+        parts: dict[str, Any] = {name: None if array is None else array[index] for name, array in vars(self).items()}
+        return TrainingRows(**parts)
 
     def projected(self, slopes: Floats) -> Floats:
         """Return ``P_k`` applied to vectors (n, d)."""
@@ -103,12 +109,31 @@ def loss_and_gradient(
     The gradient of the network is one reverse pass. Its adjoint runs upwards, that of the forward pass downwards:
     about six products of points x width x width for each layer, whatever the number of inputs is.
     """
+    widest = max(layer.shape[1] for layer in parameters)
+    blocks = list(row_blocks(len(rows), widest, BLOCK_ELEMENTS))
+    if len(blocks) < 2:
+        return _loss_and_gradient(parameters, activation, rows, signs)
+    total, sums = 0.0, [np.zeros_like(layer) for layer in parameters]
+    for block in blocks:
+        share = (block.stop - block.start) / len(rows)
+        some = None if signs is None else signs[block]
+        loss, gradients = _loss_and_gradient(parameters, activation, rows[block], some)
+        total += share * loss
+        for partial, gradient in zip(sums, gradients, strict=True):
+            partial += partial.dtype.type(share) * gradient
+    return total, sums
+
+
+def _loss_and_gradient(
+    parameters: Parameters, activation: Nonlinearity, rows: TrainingRows, signs: Floats | None
+) -> tuple[float, list[Floats]]:
+    """Return the same for points that are few enough for one block."""
     n = len(rows)
     order = 1 if rows.slopes is None else 2
     matrices = [layer[:-1] for layer in parameters]
     states, curves = [rows.X], []
-    for layer in parameters[:-1]:
-        state, *derivatives = activation(states[-1] @ layer[:-1] + layer[-1], order)
+    for matrix, layer in zip(matrices[:-1], parameters[:-1], strict=True):
+        state, *derivatives = activation(states[-1] @ matrix + layer[-1], order)
         states.append(state)
         curves.append(derivatives)
     errors = states[-1] @ matrices[-1] + parameters[-1][-1] - rows.values
@@ -116,18 +141,18 @@ def loss_and_gradient(
     total = float(np.sum(pull * errors)) / 2
     gradients = [np.empty_like(layer) for layer in parameters]
     gradients[-1][:-1], gradients[-1][-1] = states[-1].T @ pull, pull.sum(axis=0)
-    bends: list[Floats | None] = [None] * len(curves)
+    bends: list[Floats] = []
     if rows.slopes is not None:
         slope_loss, slope_gradients, bends = _slope_terms(matrices, curves, rows, signs)
         total += slope_loss
     pull = pull @ matrices[-1].T
-    for layer in range(len(curves) - 1, -1, -1):
-        pull = pull * curves[layer][0]
-        if bends[layer] is not None:
-            pull += bends[layer]
-        gradients[layer][:-1], gradients[layer][-1] = states[layer].T @ pull, pull.sum(axis=0)
-        if layer:
-            pull = pull @ matrices[layer].T
+    for number in range(len(curves) - 1, -1, -1):
+        pull = pull * curves[number][0]
+        if bends:
+            pull += bends[number]
+        gradients[number][:-1], gradients[number][-1] = states[number].T @ pull, pull.sum(axis=0)
+        if number:
+            pull = pull @ matrices[number].T
     if rows.slopes is not None:
         for gradient, term in zip(gradients, slope_gradients, strict=True):
             gradient[:-1] += term
@@ -136,7 +161,7 @@ def loss_and_gradient(
 
 def _slope_terms(
     matrices: list[Floats], curves: list[list[Floats]], rows: TrainingRows, signs: Floats | None
-) -> tuple[float, list[Floats], list[Floats | None]]:
+) -> tuple[float, list[Floats], list[Floats]]:
     """Return the loss of the derivatives, its gradients by the matrices alone, and its adjoints by the ``z_l``.
 
     The reverse pass is ``D_l = B_l sigma'(z_l)``, ``B_{l-1} = D_l W_l^T``, with ``B_L = u W_{L+1}^T``. So the adjoint

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nurf.solvers.trained._loss import Floats
+from nurf._types import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,8 @@ class Soap:
         ``W - rate Q_L (M / (V^(1/2) + tiny)) Q_R^T`` with the rotated mean ``M`` and mean squares ``V``, without bias.
         """
         count = state.count + 1
-        moved, states = [], []
+        moved: list[Floats] = []
+        states: list[MatrixState] = []
         for matrix, gradient, before in zip(weights, gradients, state.matrices, strict=True):
             after, direction = self._direction(gradient, before, count)
             moved.append(matrix - gradient.dtype.type(rate) * direction)
@@ -82,8 +83,9 @@ class Soap:
 
     def _first_state(self, matrix: Floats) -> MatrixState:
         sides = [side if side <= self.max_side else 0 for side in matrix.shape]
-        zeros, eyes = (tuple(make(side, dtype=matrix.dtype) for side in sides) for make in (_square_zeros, np.eye))
-        return MatrixState(np.zeros_like(matrix), np.zeros_like(matrix), zeros, eyes)  # type: ignore[arg-type]
+        left, right = (np.eye(side, dtype=matrix.dtype) for side in sides)
+        zeros = np.zeros_like(matrix)
+        return MatrixState(zeros, zeros, (np.zeros_like(left), np.zeros_like(right)), (left, right))
 
     def _direction(self, gradient: Floats, state: MatrixState, count: int) -> tuple[MatrixState, Floats]:
         """Return the new state of a matrix, and the direction of the step."""
@@ -101,10 +103,6 @@ class Soap:
         if count % self.every == 1 or self.every == 1:
             after = replace(after, bases=(_renewed(left, state.bases[0]), _renewed(right, state.bases[1])))
         return after, _rotate_back(scaled, state.bases)
-
-
-def _square_zeros(side: int, dtype: np.dtype) -> Floats:  # type: ignore[type-arg]
-    return np.zeros((side, side), dtype)
 
 
 def _rotate(matrix: Floats, bases: tuple[Floats, Floats]) -> Floats:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from nurf._types import Array, Index
+from nurf._types import Array, Floats, Index
 from nurf.networks import Nonlinearity
-from nurf.solvers.trained._loss import Floats, TrainingRows, loss_and_gradient, random_signs
+from nurf.solvers.trained._loss import TrainingRows, loss_and_gradient, random_signs
 from nurf.solvers.trained._soap import Soap, SoapState
 
 
@@ -31,7 +31,7 @@ class Schedule:
     def __call__(self, step: int, n_steps: int) -> float:
         """Return the size of a step, counted from 1, of ``n_steps``."""
         rise = min(1.0, step / min(self.warmup, max(1, n_steps // 4)))
-        return self.rate * rise * 0.5 * (1 + np.cos(np.pi * (step - 1) / n_steps))
+        return float(self.rate * rise * 0.5 * (1 + np.cos(np.pi * (step - 1) / n_steps)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +69,8 @@ class Trainer:
     """
 
     activation: Nonlinearity
-    schedule: Schedule = Schedule()
-    soap: Soap = Soap()
+    schedule: Schedule = field(default_factory=Schedule)
+    soap: Soap = field(default_factory=Soap)
     batch: int = 250
 
     def start(self, parameters: Sequence[Floats]) -> Run:
@@ -98,7 +98,7 @@ class Trainer:
         )
 
 
-def _batches(n: int, size: int, rng: np.random.Generator):
+def _batches(n: int, size: int, rng: np.random.Generator) -> Iterator[Index | None]:
     """Yield the points of one batch after the other, each point once before any comes again; None for all points."""
     while True:
         if n <= size:

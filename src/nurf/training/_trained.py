@@ -1,0 +1,353 @@
+"""Fits of deep networks, all weights trained: the choice of a setting, runs without folds, a last cycle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from nurf._scaling import Scaling
+from nurf._types import Array, Index
+from nurf.jets import Jet
+from nurf.networks import DeepNetwork
+from nurf.solvers import VALUES_ONLY
+from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers.trained import Run, Trainer, TrainingRows
+from nurf.training._crossfit import CrossFit, assign_folds
+from nurf.training._deep import (
+    DeepSetting,
+    DeepSpec,
+    as_network,
+    as_parameters,
+    first_parameters,
+    in_training_units,
+    squared_errors,
+    training_units,
+)
+from nurf.training._fit import Fit, Trial
+
+TRIAL_STEPS = 20  # that say how long a step takes
+LOSS_SHARE = 0.1  # of the steps of a cycle, the last ones, whose mean loss is that of the cycle
+
+
+@dataclass(frozen=True)
+class DeepCycle:
+    """One cycle of a run, from a large step size to zero.
+
+    Attributes
+    ----------
+    n_steps : int
+        Steps so far.
+    loss : float
+        The mean loss of the last batches.
+    error : float
+        The root mean square error of the rows that are held out, outputs added up; NaN if there are none.
+    seconds : float
+        Time that the cycle took.
+    label : str
+        The setting, or "all rows" for the last cycle.
+    """
+
+    n_steps: int
+    loss: float
+    error: float
+    seconds: float
+    label: str
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Which rows were held out of which run, to be held out again if training goes on.
+
+    Attributes
+    ----------
+    keys : array of shape (n,)
+        Hashes of the points.
+    fold_of : array of shape (n,)
+    networks : tuple of DeepNetwork
+        The networks that were trained without fold 0, 1, ...
+    """
+
+    keys: npt.NDArray[np.uint64]
+    fold_of: Index
+    networks: tuple[DeepNetwork, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DeepFit(Fit):
+    """A trained deep network, and how it was trained.
+
+    Attributes
+    ----------
+    network : DeepNetwork
+    setting : DeepSetting
+        What was chosen.
+    history : tuple of DeepCycle
+        The cycles of the chosen run, and the last one with all rows.
+    crossfit : CrossFit or None
+        The fits without rows that were held out, if there are any.
+    folds : Folds or None
+        The same for training that goes on.
+    units : Scaling
+        The units of the training, in those of the data.
+    """
+
+    network: DeepNetwork
+    setting: DeepSetting
+    history: tuple[DeepCycle, ...]
+    units: Scaling
+    crossfit: CrossFit | None = None
+    folds: Folds | None = None
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps of the chosen run, and of the last cycle."""
+        return self.history[-1].n_steps
+
+
+def fit_trained(
+    jet: Jet,
+    spec: DeepSpec,
+    rng: np.random.Generator,
+    *,
+    validation: Jet | None = None,
+    start: DeepFit | None = None,
+    watch: Callable[[DeepCycle], None] | None = None,
+) -> DeepFit:
+    """Return a deep network that is trained on values and gradients.
+
+    Some rows are held out. On the others every setting is trained for a cycle, the best of them goes on for longer and
+    longer cycles as long as the error of the held-out rows falls, and at the end a short cycle takes all rows. The
+    errors are those of the runs without the held-out rows: of one run, or with few samples of one for each fold.
+
+    Parameters
+    ----------
+    jet : Jet
+        The data, scaled. Hessians are not used.
+    spec : DeepSpec
+    rng : numpy.random.Generator
+    validation : Jet, optional
+        Rows that take the place of those that are held out. Then all rows of ``jet`` are trained from the beginning.
+    start : DeepFit, optional
+        A fit to go on from, with its setting. Rows that it held out are held out again, and new ones are assigned.
+    watch : callable, optional
+        Called with each cycle, as soon as it is there.
+    """
+    return _Training(jet, spec, rng, validation, start, watch).fit()
+
+
+def steps_within(seconds: float, jet: Jet, spec: DeepSpec, rng: np.random.Generator) -> int:
+    """Return the number of steps of a run with which a fit takes about so many seconds, measured by some steps.
+
+    Parameters
+    ----------
+    seconds : float
+    jet : Jet
+        The data, scaled.
+    spec : DeepSpec
+        ``n_steps`` is ignored.
+    rng : numpy.random.Generator
+    """
+    units = training_units(jet)
+    setting, data, trainer = spec.settings[0], units(jet), spec.trainer
+    rows = TrainingRows.of(data, in_training_units(setting.loss, units), np.float32)
+    began = time.perf_counter()
+    run = trainer.start(first_parameters(data, spec, setting, rng))
+    sampling = time.perf_counter() - began
+    times = []
+    for _ in range(TRIAL_STEPS):
+        began = time.perf_counter()
+        run = trainer.advance(run, rows, 1, TRIAL_STEPS, rng)
+        times.append(time.perf_counter() - began)
+    _, n_runs = spec.options.folds_of(int(np.count_nonzero(jet.has_value)))
+    cycles = spec.options.cycles(3750)
+    n_arms, extra = len(spec.settings), 0.0
+    if n_arms > 1:
+        extra = ((n_arms - 1) * cycles[0] + cycles[1]) / sum(cycles)
+    runs = n_runs * (1 + extra) + spec.options.last_share
+    return max(1, int((seconds - n_runs * n_arms * sampling) / (runs * float(np.median(times)))))
+
+
+@dataclass(frozen=True, eq=False)
+class _Arm:
+    """A setting and its runs, one without each fold."""
+
+    number: int
+    setting: DeepSetting
+    runs: tuple[Run, ...]
+    error: float = np.inf
+    history: tuple[DeepCycle, ...] = ()
+
+
+class _Training:
+    """One fit in the making: the data in training units, what is held out, and the arms."""
+
+    def __init__(
+        self,
+        jet: Jet,
+        spec: DeepSpec,
+        rng: np.random.Generator,
+        validation: Jet | None,
+        start: DeepFit | None,
+        watch: Callable[[DeepCycle], None] | None,
+    ) -> None:
+        self.spec, self.start = spec, start
+        self.watch = (lambda cycle: None) if watch is None else watch
+        self.units = training_units(jet) if start is None else start.units
+        self.data, self.shape = self.units(jet), jet.y.shape[1:]
+        self.entropy = [int(number) for number in rng.integers(2**32, size=4)]
+        self.folds: Folds | None = None
+        self.parts, self.held_out = [self.data], [] if validation is None else [validation]
+        if validation is None and np.count_nonzero(jet.has_value) >= MIN_ERRORS:
+            self._split(jet)
+        self.n_errors = sum(int(np.count_nonzero(part.has_value)) for part in self.held_out)
+        self.trials: list[Trial] = []
+
+    def _split(self, jet: Jet) -> None:
+        """Hold out each of some folds: rows of a fit that goes on as before, others at random."""
+        n_folds, n_runs = self.spec.options.folds_of(int(np.count_nonzero(jet.has_value)))
+        before = None if self.start is None else self.start.folds
+        fold_of, keys = assign_folds(jet, n_folds, self._stream(0)), _keys(jet.X)
+        if before is not None:
+            n_runs = min(n_runs, len(before.networks))
+            place = np.minimum(np.searchsorted(before.keys, keys), len(before.keys) - 1)
+            fold_of = np.where(before.keys[place] == keys, before.fold_of[place], fold_of)
+        outside = [fold_of == fold for fold in range(n_runs)]
+        outside = [fold for fold in outside if np.any(jet.has_value[fold]) and np.any(jet.has_value[~fold])]
+        self.parts, self.held_out = [self.data[~fold] for fold in outside], [jet[fold] for fold in outside]
+        order = np.argsort(keys)
+        self.folds = Folds(keys[order], fold_of[order], ())
+
+    def _stream(self, *key: int) -> np.random.Generator:
+        return np.random.default_rng([*self.entropy, *key])
+
+    def fit(self) -> DeepFit:
+        """Return the fit."""
+        arms, cycles = self._first_arms(), self.spec.options.cycles(self.spec.n_steps)
+        best = arms[0]
+        for number, n_steps in enumerate(cycles):
+            arms = self._chosen([self._advanced(arm, number, n_steps) for arm in arms], number)
+            if number and arms[0].error > self.spec.options.patience * best.error:
+                break
+            best = arms[0]
+        run, history = best.runs[0], best.history
+        if self.folds is not None and self.held_out:
+            run, history = self._on_all_rows(best)
+        return self._result(best, run, history)
+
+    def _first_arms(self) -> list[_Arm]:
+        trainer = self.spec.trainer
+        if self.start is not None:
+            folds = self.start.folds
+            networks = (self.start.network,) if folds is None or self.folds is None else folds.networks
+            starts = [as_parameters(_in_training_units(network, self.units)) for network in networks[: len(self.parts)]]
+            return [_Arm(0, self.start.setting, tuple(trainer.start(parameters) for parameters in starts))]
+        arms = []
+        for number, setting in enumerate(self.spec.settings[: None if self.held_out else 1]):
+            starts = [
+                first_parameters(part, self.spec, setting, self._stream(1, number, fold))
+                for fold, part in enumerate(self.parts)
+            ]
+            arms.append(_Arm(number, setting, tuple(trainer.start(parameters) for parameters in starts)))
+        return arms
+
+    def _advanced(self, arm: _Arm, cycle: int, n_steps: int) -> _Arm:
+        """Return the arm after a cycle."""
+        began, loss = time.perf_counter(), in_training_units(arm.setting.loss, self.units)
+        runs = tuple(
+            self._cycle(
+                self.spec.trainer, run, TrainingRows.of(part, loss, np.float32), n_steps, (2, arm.number, fold, cycle)
+            )
+            for fold, (run, part) in enumerate(zip(arm.runs, self.parts, strict=True))
+        )
+        error = self._error(runs)
+        seconds, so_far = time.perf_counter() - began, arm.history[-1].n_steps if arm.history else 0
+        done = DeepCycle(so_far + n_steps, _last_loss(runs), error, seconds, str(arm.setting))
+        self.watch(done)
+        if cycle < 2:
+            lane = "values alone" if arm.setting.loss == VALUES_ONLY else "all data"
+            label = f"{arm.setting}, {done.n_steps} steps"
+            self.trials.append(Trial(label, sum(self.spec.hidden), error, seconds, lane, arm.setting.loss))
+        return replace(arm, runs=runs, error=error, history=(*arm.history, done))
+
+    def _cycle(self, trainer: Trainer, run: Run, rows: TrainingRows, n_steps: int, key: tuple[int, ...]) -> Run:
+        return trainer.advance(trainer.start(run.parameters), rows, n_steps, n_steps, self._stream(*key))
+
+    def _error(self, runs: tuple[Run, ...]) -> float:
+        """Return the root mean square error of the held-out rows, outputs added up."""
+        if not self.held_out:
+            return np.nan
+        squares = [
+            squared_errors(self._network(run), jet.with_values()) for run, jet in zip(runs, self.held_out, strict=True)
+        ]
+        weight = sum(float(jet.with_values().weights(0).sum()) for jet in self.held_out)
+        return float(np.sqrt(np.sum(squares) / weight))
+
+    def _chosen(self, arms: list[_Arm], cycle: int) -> list[_Arm]:
+        """Return the arms that go on, the best first: one, or in the beginning one with derivatives and one without."""
+        if len(arms) == 1:
+            return arms
+        options = self.spec.options
+        doubt = options.uncertainty(self.n_errors)
+        lanes = [[arm for arm in arms if (arm.setting.loss == VALUES_ONLY) == alone] for alone in (False, True)]
+        best = [min(lane, key=lambda arm: arm.error) for lane in lanes if lane]
+        best.sort(key=lambda arm: arm.error * (1.0 if arm.setting.loss == VALUES_ONLY else doubt))
+        near = len(best) > 1 and best[1].error <= options.rival * best[0].error
+        return best if cycle == 0 and near else best[:1]
+
+    def _on_all_rows(self, arm: _Arm) -> tuple[Run, tuple[DeepCycle, ...]]:
+        """Return the run after the last cycle, from the run without the first fold on."""
+        options, began = self.spec.options, time.perf_counter()
+        so_far = arm.history[-1].n_steps
+        n_steps = max(1, round(options.last_share * so_far))
+        schedule = replace(options.schedule, rate=options.last_rate * options.schedule.rate)
+        trainer = replace(self.spec.trainer, schedule=schedule)
+        rows = TrainingRows.of(self.data, in_training_units(arm.setting.loss, self.units), np.float32)
+        run = self._cycle(trainer, arm.runs[0], rows, n_steps, (3,))
+        seconds = time.perf_counter() - began
+        done = DeepCycle(so_far + n_steps, _last_loss((run,)), np.nan, seconds, "all rows")
+        self.watch(done)
+        return run, (*arm.history, done)
+
+    def _network(self, run: Run) -> DeepNetwork:
+        """Return the network of a run, in the units of the data."""
+        return as_network(run.parameters, self.spec.activation, self.shape).in_units_of(self.units)
+
+    def _result(self, arm: _Arm, run: Run, history: tuple[DeepCycle, ...]) -> DeepFit:
+        network, without = self._network(run), tuple(self._network(part) for part in arm.runs)
+        fit = DeepFit(
+            network=network,
+            output_errors=np.full(network.n_outputs, np.nan),
+            loss=arm.setting.loss,
+            trials=tuple(self.trials) if len(self.trials) > len(history) else (),
+            setting=arm.setting,
+            history=history,
+            units=self.units,
+        )
+        if not self.held_out:
+            return fit
+        if self.n_errors >= MIN_ERRORS:
+            crossfit = CrossFit.of(network, without, self.held_out)
+            fit = replace(fit, crossfit=crossfit, output_errors=crossfit.output_errors)
+        return fit if self.folds is None else replace(fit, folds=replace(self.folds, networks=without))
+
+
+def _keys(X: Array) -> npt.NDArray[np.uint64]:
+    """Return a hash of each point, the same in every process."""
+    rows = np.ascontiguousarray(X)
+    digests = b"".join(blake2b(row.tobytes(), digest_size=8).digest() for row in rows)
+    return np.frombuffer(digests, np.uint64)
+
+
+def _last_loss(runs: tuple[Run, ...]) -> float:
+    return float(np.mean([np.mean(run.losses[-max(1, round(LOSS_SHARE * len(run.losses))) :]) for run in runs]))
+
+
+def _in_training_units(network: DeepNetwork, units: Scaling) -> DeepNetwork:
+    """Return a network of the units of the data as one in training units, which only scale the inputs."""
+    scale = 1 / units.x_scale
+    return network.in_units_of(replace(units, x_center=-units.x_center * scale, x_scale=scale))
