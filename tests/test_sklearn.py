@@ -2,9 +2,16 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from nurf import RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor
+from nurf import DeepFeatureRegressor, RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor
+
+ESTIMATORS = [
+    RandomFeatureRegressor(),
+    SparseFeatureRegressor(),
+    DeepFeatureRegressor((16, 16), steps=150),
+    RandomFeatureMap(),
+]
 
 
-@parametrize_with_checks([RandomFeatureRegressor(), SparseFeatureRegressor(), RandomFeatureMap()])
+@parametrize_with_checks(ESTIMATORS)
 def test_sklearn_contract(estimator, check):
     check(estimator)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from hostile.forms import repeated_rows
-from hostile.models import fit
+from hostile.models import fit, outer_weights
 
 # With alpha = 1e-3 the normal equations of a fixed model have condition numbers of about 20 neurons / 1e-3 = 2e4, and
 # derivatives of the neurons add a factor of 1 / width^2: rounding errors grow from 1e-16 to about 1e-11.
@@ -32,10 +32,10 @@ def is_sound(data, make, rng):
     assert gradients.shape == (n, *outputs, d)
     assert np.all(np.isfinite(values))
     assert np.all(np.isfinite(gradients))
-    assert np.all(np.isfinite(model.network_.coefficients))
+    assert np.all(np.isfinite(outer_weights(model.network_)))
     alone = np.concatenate([model.predict(np.asarray(data.X)[[i]]) for i in range(min(n, 5))])
     # Products are added up in another order: eps times the sum of all terms, with arguments that are divided by widths.
-    terms = np.abs(model.fit_.network.coefficients).sum() * np.max(model.scaling_.y_scale)
+    terms = np.abs(outer_weights(model.fit_.network)).sum() * np.max(model.scaling_.y_scale)
     assert_allclose(alone, values[:5], rtol=1e-9, atol=1e-12 * terms)
 
 
@@ -59,7 +59,7 @@ def has_true_gradients(data, make, rng):
         gradients, hessians = model.predict_gradient(X)[..., j], model.predict_hessian(X)[..., j, :]
         curvatures = (model.predict_gradient(X + shift) - model.predict_gradient(X - shift)) / (2 * step)
         # Rounding: eps / step = 2e-10 of the size of the terms, which may cancel; truncation: step^2 / width^2 = 1e-8.
-        size = 1 + np.abs(model.predict(X)).max() + np.abs(model.fit_.network.coefficients).max()
+        size = 1 + np.abs(model.predict(X)).max() + np.abs(outer_weights(model.fit_.network)).max()
         assert gradients.shape == (len(X), *outputs)
         assert_allclose(differences, gradients, atol=1e-4 * size, rtol=1e-3)
         assert_allclose(curvatures, hessians, atol=1e-2 * size, rtol=1e-2)

@@ -4,7 +4,8 @@ import warnings
 
 import numpy as np
 
-from nurf import RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor
+from nurf import DeepFeatureRegressor, RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor
+from nurf.networks import DeepNetwork
 
 
 def fixed(data):
@@ -30,11 +31,20 @@ def sparse(data):
     return SparseFeatureRegressor(0.01, max_neurons=6, max_iter=5, random_state=0)
 
 
+def deep(data):
+    return DeepFeatureRegressor((8, 8), steps=60, random_state=0)
+
+
 def transformer(data):
     return RandomFeatureMap(20, random_state=0)
 
 
-MODELS = {"fixed": fixed, "automatic": automatic, "sparse": sparse}
+MODELS = {"fixed": fixed, "automatic": automatic, "sparse": sparse, "deep": deep}
+
+
+def outer_weights(network):
+    """The weights of the last layer: their sizes are those of the terms whose sum a prediction is."""
+    return network.weights[-1] if isinstance(network, DeepNetwork) else network.coefficients
 
 
 def fit(model, data):

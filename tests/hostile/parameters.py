@@ -5,7 +5,8 @@ import re
 import numpy as np
 
 from hostile import claims
-from nurf import RandomFeatureRegressor, activations, densities
+from nurf import DeepFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor, activations, densities
+from nurf.networks import SiLU
 from nurf.solvers import L1, LogPenalty
 
 SHARED = {
@@ -39,11 +40,28 @@ SPARSE = SHARED | {
     "max_iter": [1, 3],
 }
 
+DEEP = {
+    "hidden": [(8,), [5, 6], np.array([4, 4, 4]), 7],
+    "steps": [1, 20, np.int64(50)],
+    "gradient_weight": ["auto", 0, 0.1, 1, 1e6],
+    "activation": ["tanh", "silu", SiLU()],
+    "density": SHARED["density"],
+    "scaling": SHARED["scaling"],
+    "check_gradients": [False, "warn"],
+    "warm_start": [False, True],
+    "random_state": SHARED["random_state"],
+}
+TABLES = {
+    RandomFeatureRegressor: (RANDOM, {"n_neurons": 20}),
+    SparseFeatureRegressor: (SPARSE, {"max_iter": 3}),
+    DeepFeatureRegressor: (DEEP, {"hidden": (8, 8), "steps": 30}),
+}
+
 
 def random_parameters(data, make, rng):
     """A fit is sound, or an error says which parameters do not go together, or what they need."""
     kind = type(make(data))
-    table, few = (RANDOM, {"n_neurons": 20}) if kind is RandomFeatureRegressor else (SPARSE, {"max_iter": 3})
+    table, few = TABLES[kind]
     names = rng.choice(list(table), len(table) // 2, replace=False).tolist()  # the others have their defaults
     chosen = few | {name: table[name][rng.integers(len(table[name]))] for name in names}
     try:

@@ -27,6 +27,7 @@ from nurf.training._deep import balanced_weight
 from nurf.training._progress import watch_cycles
 from nurf.training._trained import steps_within
 
+SCALES = (1.0, 0.5, 0.25)  # lengths of the first normals without derivatives in the loss
 MAX_WEIGHT = 1e9  # of derivatives beside values: with more, single precision does not resolve the values
 
 
@@ -44,10 +45,10 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
     Parameters
     ----------
-    hidden : sequence of int, default (64, 64, 64, 64)
+    hidden : sequence of int, default (64, 64, 64, 64, 64)
         Numbers of neurons of the hidden layers.
     steps : int or "auto", default "auto"
-        Steps of a run without the rows that are held out. "auto" is 3750, or 700 with up to 150 samples, for which
+        Steps of a run without the rows that are held out. "auto" is 3000, or 700 with up to 150 samples, for which
         there are five runs, each without a fold.
     time_budget : float, optional
         Seconds that a fit may take, about. Some steps are timed beforehand, and the budget is turned into ``steps``;
@@ -129,7 +130,7 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
     def __init__(
         self,
-        hidden: Any = (64, 64, 64, 64),
+        hidden: Any = (64, 64, 64, 64, 64),
         *,
         steps: int | str = "auto",
         time_budget: float | None = None,
@@ -180,7 +181,10 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             require_shape(jet, start.network)
         scaling = self.scaling_ if start is not None else Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
         scaled = scaling(jet)
-        spec = self._with_steps(self._spec(scaled, found), scaled, rng)
+        spec = self._spec(scaled, found)
+        if start is not None:
+            spec = replace(spec, hidden=start.network.hidden, activation=start.network.activation)
+        spec = self._with_steps(spec, scaled)
         fit = fit_trained(
             scaled,
             spec,
@@ -206,6 +210,8 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     def _spec(self, jet: Jet, found: list[Warning]) -> DeepSpec:
         """Return what is trained, as the parameters say, and note warnings in ``found``."""
         activation = self.activation
+        if not isinstance(self.warm_start, bool | np.bool_):
+            raise ValueError(f"`warm_start` must be True or False, got {self.warm_start!r}")
         if not isinstance(activation, Nonlinearity):
             activation = choose("activation", activation, NONLINEARITIES)()
         informative = "gradients" in jet.known and not zero_derivatives(jet, 1)
@@ -217,7 +223,12 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         for weight in weights:
             loss = VALUES_ONLY if weight == 0 else Loss(weight)
             densities = [named] if named is not None else [Nonlocal(1), Uniform()] if informative else [Uniform()]
-            settings += [DeepSetting(density, 1.0, loss) for density in densities]
+            scales = SCALES if loss == VALUES_ONLY else SCALES[:1]
+            settings += [
+                DeepSetting(density, scale, loss)
+                for density in densities[-1 if loss == VALUES_ONLY else 0 :]
+                for scale in scales
+            ]
         if named is not None and (missing := named.missing(jet)):
             got = " and ".join(sorted(jet.known)) or "no derivatives"
             raise ValueError(f"{named!r} needs {' and '.join(missing)}, got {got}: pass them, or use density='auto'")
@@ -245,7 +256,7 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             raise ValueError(f"`hidden` must have at most {MAX_WEIGHTS} weights, got {self.hidden!r} with {n_weights}")
         return tuple(int(size) for size in sizes)
 
-    def _with_steps(self, spec: DeepSpec, jet: Jet, rng: np.random.Generator) -> DeepSpec:
+    def _with_steps(self, spec: DeepSpec, jet: Jet) -> DeepSpec:
         """Return the spec with the number of steps, from the parameters."""
         auto = isinstance(self.steps, str) and self.steps == "auto"
         if not auto and not is_whole(self.steps):

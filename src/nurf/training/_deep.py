@@ -53,27 +53,25 @@ class DeepOptions:
         Steps of a run by default, and with few samples, for which there are ``n_folds`` runs.
     schedule : Schedule
         Step sizes of a cycle.
+    value_rate : float, default 0.5
+        The largest step size without derivatives in the loss, in units of that with them: values alone are fitted too
+        well otherwise.
     last_rate : float, default 0.5
         The largest step size of the last cycle, on all rows, in units of that of the others.
     soap : Soap
         The optimiser.
     batch : int, default 250
         Points of a step.
-    growth : int, default 2
-        Each cycle of a run has so many times the steps of the one before. At its end, where the step size is zero, the
-        network is judged by the rows that are held out.
-    n_cycles : int, default 4
-        Number of cycles, if there are steps enough for ``min_cycle`` in the first.
+    race_share : float, default 0.1
+        Steps of the first cycle of each setting, in units of those of a run. At its end, where the step size is zero,
+        the network is judged by the rows that are held out.
     min_cycle : int, default 100
-        The fewest steps of a cycle.
-    last_share : float, default 0.25
-        Steps of the last cycle, on all rows, in units of those of the run before it.
-    patience : float, default 1.0
-        A run ends if a cycle leaves the error of the held-out rows above so many times the best one: then more steps
-        would only fit noise.
+        The fewest steps of a cycle, if a run has so many.
+    last_share : float, default 0.2
+        Steps of the last cycle, on all rows, in units of those before.
     rival : float, default 2
-        After the first cycle, settings with and without derivatives both go on if their errors differ by less than this
-        factor: derivatives that are noisy help at first and harm later. After the second, one goes on.
+        Settings with and without derivatives both have a second cycle if their errors differ by less than this factor:
+        derivatives that are noisy help at first and harm later.
     doubt : float, default 4
         Derivatives must lower the error of ``n`` rows by a factor ``1 + doubt / sqrt(n)`` to be believed.
     few_samples : int, default 150
@@ -89,17 +87,16 @@ class DeepOptions:
         Hyperplanes of the uniform density have at most this distance from the mean of the inputs.
     """
 
-    n_steps: int = 3750
+    n_steps: int = 3000
     few_steps: int = 700
     schedule: Schedule = field(default_factory=Schedule)
+    value_rate: float = 0.5
     last_rate: float = 0.5
     soap: Soap = field(default_factory=Soap)
     batch: int = 250
-    growth: int = 2
-    n_cycles: int = 4
+    race_share: float = 0.1
     min_cycle: int = 100
-    last_share: float = 0.25
-    patience: float = 1.0
+    last_share: float = 0.2
     rival: float = 2.0
     doubt: float = 4.0
     few_samples: int = 150
@@ -117,21 +114,13 @@ class DeepOptions:
         """Return the default number of steps of a run for so many samples."""
         return self.few_steps if n_samples <= self.few_samples else self.n_steps
 
-    def cycles(self, n_steps: int) -> list[int]:
-        """Return the steps of the cycles of a run, each ``growth`` times those of the one before.
+    def cycle(self, share: float, n_steps: int) -> int:
+        """Return the steps of a cycle that is a share of ``n_steps``.
 
-        >>> DeepOptions().cycles(3750)
-        [250, 500, 1000, 2000]
-        >>> DeepOptions().cycles(100)
-        [33, 67]
+        >>> DeepOptions().cycle(0.1, 3000), DeepOptions().cycle(0.1, 500), DeepOptions().cycle(0.1, 50)
+        (300, 100, 50)
         """
-        for n in range(self.n_cycles, 0, -1):
-            shares = np.array([self.growth**i for i in range(n)]) / sum(self.growth**i for i in range(n))
-            ends = np.round(n_steps * np.cumsum(shares)).astype(int)
-            lengths = np.diff(ends, prepend=0)
-            if lengths[0] >= min(self.min_cycle, n_steps):
-                return [int(length) for length in lengths]
-        raise ValueError(f"a run needs at least one step, got {n_steps}")
+        return max(round(share * n_steps), min(self.min_cycle, n_steps))
 
     def folds_of(self, n_samples: int) -> tuple[int, int]:
         """Return into how many folds so many samples are split, and without how many of them a network is trained.
@@ -161,10 +150,10 @@ class DeepSpec:
     options : DeepOptions
     """
 
-    hidden: tuple[int, ...] = (64, 64, 64)
+    hidden: tuple[int, ...] = (64, 64, 64, 64, 64)
     activation: Nonlinearity = field(default_factory=Tanh)
     settings: tuple[DeepSetting, ...] = (DeepSetting(),)
-    n_steps: int = 3750
+    n_steps: int = 3000
     options: DeepOptions = field(default_factory=DeepOptions)
 
     @property

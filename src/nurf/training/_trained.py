@@ -120,9 +120,9 @@ def fit_trained(
 ) -> DeepFit:
     """Return a deep network that is trained on values and gradients.
 
-    Some rows are held out. On the others every setting is trained for a cycle, the best of them goes on for longer and
-    longer cycles as long as the error of the held-out rows falls, and at the end a short cycle takes all rows. The
-    errors are those of the runs without the held-out rows: of one run, or with few samples of one for each fold.
+    Some rows are held out. On the others every setting is trained for a short cycle, and the best of them for a long
+    one, unless that makes the error of the held-out rows larger. At the end a short cycle takes all rows. The errors
+    are those of the runs without the held-out rows: of one run, or with few samples of one for each fold.
 
     Parameters
     ----------
@@ -163,12 +163,10 @@ def steps_within(seconds: float, jet: Jet, spec: DeepSpec, rng: np.random.Genera
         began = time.perf_counter()
         run = trainer.advance(run, rows, 1, TRIAL_STEPS, rng)
         times.append(time.perf_counter() - began)
-    _, n_runs = spec.options.folds_of(int(np.count_nonzero(jet.has_value)))
-    cycles = spec.options.cycles(3750)
-    n_arms, extra = len(spec.settings), 0.0
-    if n_arms > 1:
-        extra = ((n_arms - 1) * cycles[0] + cycles[1]) / sum(cycles)
-    runs = n_runs * (1 + extra) + spec.options.last_share
+    options, n_arms = spec.options, len(spec.settings)
+    _, n_runs = options.folds_of(int(np.count_nonzero(jet.has_value)))
+    n_cycles = n_arms + (2 if n_arms > 1 else 0)
+    runs = (1 + options.race_share * n_cycles) * n_runs + options.last_share * (1 + options.race_share)
     return max(1, int((seconds - n_runs * n_arms * sampling) / (runs * float(np.median(times)))))
 
 
@@ -201,6 +199,7 @@ class _Training:
         self.data, self.shape = self.units(jet), jet.y.shape[1:]
         self.entropy = [int(number) for number in rng.integers(2**32, size=4)]
         self.folds: Folds | None = None
+        self.numbers = [0]
         self.parts, self.held_out = [self.data], [] if validation is None else [validation]
         if validation is None and np.count_nonzero(jet.has_value) >= MIN_ERRORS:
             self._split(jet)
@@ -216,26 +215,31 @@ class _Training:
             n_runs = min(n_runs, len(before.networks))
             place = np.minimum(np.searchsorted(before.keys, keys), len(before.keys) - 1)
             fold_of = np.where(before.keys[place] == keys, before.fold_of[place], fold_of)
-        outside = [fold_of == fold for fold in range(n_runs)]
-        outside = [fold for fold in outside if np.any(jet.has_value[fold]) and np.any(jet.has_value[~fold])]
-        self.parts, self.held_out = [self.data[~fold] for fold in outside], [jet[fold] for fold in outside]
-        order = np.argsort(keys)
-        self.folds = Folds(keys[order], fold_of[order], ())
+        outside = {fold: fold_of == fold for fold in range(n_runs)}
+        outside = {k: rows for k, rows in outside.items() if jet.has_value[rows].any() and jet.has_value[~rows].any()}
+        if outside:
+            order = np.argsort(keys)
+            self.folds = Folds(keys[order], fold_of[order], ())
+            self.parts, self.held_out = (
+                [self.data[~rows] for rows in outside.values()],
+                [jet[rows] for rows in outside.values()],
+            )
+            self.numbers = list(outside)
 
     def _stream(self, *key: int) -> np.random.Generator:
         return np.random.default_rng([*self.entropy, *key])
 
     def fit(self) -> DeepFit:
         """Return the fit."""
-        arms, cycles = self._first_arms(), self.spec.options.cycles(self.spec.n_steps)
-        best = arms[0]
-        for number, n_steps in enumerate(cycles):
-            arms = self._chosen([self._advanced(arm, number, n_steps) for arm in arms], number)
-            if number and arms[0].error > self.spec.options.patience * best.error:
-                break
-            best = arms[0]
+        arms, n_steps, options = self._first_arms(), self.spec.n_steps, self.spec.options
+        short = options.cycle(options.race_share, n_steps)
+        while self.held_out and (len(arms) > 1 or not arms[0].history):
+            arms = self._chosen([self._advanced(arm, short) for arm in arms])
+        before, best = arms[0], self._advanced(arms[0], n_steps)
+        if before.error < best.error:  # more steps only fitted noise
+            best = before
         run, history = best.runs[0], best.history
-        if self.folds is not None and self.held_out:
+        if self.folds is not None:
             run, history = self._on_all_rows(best)
         return self._result(best, run, history)
 
@@ -244,7 +248,7 @@ class _Training:
         if self.start is not None:
             folds = self.start.folds
             networks = (self.start.network,) if folds is None or self.folds is None else folds.networks
-            starts = [as_parameters(_in_training_units(network, self.units)) for network in networks[: len(self.parts)]]
+            starts = [as_parameters(_in_training_units(networks[fold], self.units)) for fold in self.numbers]
             return [_Arm(0, self.start.setting, tuple(trainer.start(parameters) for parameters in starts))]
         arms = []
         for number, setting in enumerate(self.spec.settings[: None if self.held_out else 1]):
@@ -255,12 +259,12 @@ class _Training:
             arms.append(_Arm(number, setting, tuple(trainer.start(parameters) for parameters in starts)))
         return arms
 
-    def _advanced(self, arm: _Arm, cycle: int, n_steps: int) -> _Arm:
+    def _advanced(self, arm: _Arm, n_steps: int) -> _Arm:
         """Return the arm after a cycle."""
-        began, loss = time.perf_counter(), in_training_units(arm.setting.loss, self.units)
+        cycle, began, loss = len(arm.history), time.perf_counter(), in_training_units(arm.setting.loss, self.units)
         runs = tuple(
             self._cycle(
-                self.spec.trainer, run, TrainingRows.of(part, loss, np.float32), n_steps, (2, arm.number, fold, cycle)
+                self._trainer(arm), run, TrainingRows.of(part, loss, np.float32), n_steps, (2, arm.number, fold, cycle)
             )
             for fold, (run, part) in enumerate(zip(arm.runs, self.parts, strict=True))
         )
@@ -268,11 +272,15 @@ class _Training:
         seconds, so_far = time.perf_counter() - began, arm.history[-1].n_steps if arm.history else 0
         done = DeepCycle(so_far + n_steps, _last_loss(runs), error, seconds, str(arm.setting))
         self.watch(done)
-        if cycle < 2:
+        if n_steps < self.spec.n_steps:
             lane = "values alone" if arm.setting.loss == VALUES_ONLY else "all data"
             label = f"{arm.setting}, {done.n_steps} steps"
             self.trials.append(Trial(label, sum(self.spec.hidden), error, seconds, lane, arm.setting.loss))
         return replace(arm, runs=runs, error=error, history=(*arm.history, done))
+
+    def _trainer(self, arm: _Arm) -> Trainer:
+        trainer = self.spec.trainer
+        return trainer.slower(self.spec.options.value_rate) if arm.setting.loss == VALUES_ONLY else trainer
 
     def _cycle(self, trainer: Trainer, run: Run, rows: TrainingRows, n_steps: int, key: tuple[int, ...]) -> Run:
         return trainer.advance(trainer.start(run.parameters), rows, n_steps, n_steps, self._stream(*key))
@@ -287,7 +295,7 @@ class _Training:
         weight = sum(float(jet.with_values().weights(0).sum()) for jet in self.held_out)
         return float(np.sqrt(np.sum(squares) / weight))
 
-    def _chosen(self, arms: list[_Arm], cycle: int) -> list[_Arm]:
+    def _chosen(self, arms: list[_Arm]) -> list[_Arm]:
         """Return the arms that go on, the best first: one, or in the beginning one with derivatives and one without."""
         if len(arms) == 1:
             return arms
@@ -297,15 +305,14 @@ class _Training:
         best = [min(lane, key=lambda arm: arm.error) for lane in lanes if lane]
         best.sort(key=lambda arm: arm.error * (1.0 if arm.setting.loss == VALUES_ONLY else doubt))
         near = len(best) > 1 and best[1].error <= options.rival * best[0].error
-        return best if cycle == 0 and near else best[:1]
+        return best if len(arms[0].history) == 1 and near else best[:1]
 
     def _on_all_rows(self, arm: _Arm) -> tuple[Run, tuple[DeepCycle, ...]]:
         """Return the run after the last cycle, from the run without the first fold on."""
         options, began = self.spec.options, time.perf_counter()
         so_far = arm.history[-1].n_steps
-        n_steps = max(1, round(options.last_share * so_far))
-        schedule = replace(options.schedule, rate=options.last_rate * options.schedule.rate)
-        trainer = replace(self.spec.trainer, schedule=schedule)
+        n_steps = options.cycle(options.last_share, so_far)
+        trainer = self._trainer(arm).slower(options.last_rate)
         rows = TrainingRows.of(self.data, in_training_units(arm.setting.loss, self.units), np.float32)
         run = self._cycle(trainer, arm.runs[0], rows, n_steps, (3,))
         seconds = time.perf_counter() - began
@@ -323,7 +330,7 @@ class _Training:
             network=network,
             output_errors=np.full(network.n_outputs, np.nan),
             loss=arm.setting.loss,
-            trials=tuple(self.trials) if len(self.trials) > len(history) else (),
+            trials=tuple(self.trials) if len(self.spec.settings) > 1 else (),
             setting=arm.setting,
             history=history,
             units=self.units,

@@ -37,12 +37,12 @@ class TrainingRows:
     X : array of shape (n, d)
     values : array of shape (n, k)
         Zero where they are not known.
-    value_weights : array of shape (n,)
-        ``n w_k / W``, so that a mean over some points estimates the loss; zero where values are not known.
+    value_roots : array of shape (n,)
+        ``(n w_k / W)^(1/2)``, so that a mean over some points estimates the loss; zero where values are not known.
     slopes : array of shape (n, k, d), or None
         The gradients, zero where they are not known; None if derivatives do not count.
-    slope_weights : array of shape (n,)
-        ``n lambda w'_k / W``.
+    slope_roots : array of shape (n,)
+        ``(n lambda w'_k / W)^(1/2)``.
     known : array of shape (n, d), or None
         1 for partial derivatives that are known, 0 for others; None if all are.
     frames : array of shape (n, r, d), or None
@@ -51,9 +51,9 @@ class TrainingRows:
 
     X: Floats
     values: Floats
-    value_weights: Floats
+    value_roots: Floats
     slopes: Floats | None = None
-    slope_weights: Floats | None = None
+    slope_roots: Floats | None = None
     known: Floats | None = None
     frames: Floats | None = None
 
@@ -72,8 +72,8 @@ class TrainingRows:
                 arrays |= {"slopes": slopes, "known": None if known.all() else known}
             else:
                 arrays |= {"slopes": jet.derivative_rows(1), "frames": jet.frames}
-            arrays["slope_weights"] = slope_weights / unit
-        arrays["value_weights"] = value_weights / unit
+            arrays["slope_roots"] = np.sqrt(slope_weights / unit)
+        arrays["value_roots"] = np.sqrt(value_weights / unit)
         converted: dict[str, Any] = {}
         for name, array in arrays.items():
             converted[name] = None if array is None else np.asarray(array, dtype)
@@ -136,9 +136,10 @@ def _loss_and_gradient(
         state, *derivatives = activation(states[-1] @ matrix + layer[-1], order)
         states.append(state)
         curves.append(derivatives)
-    errors = states[-1] @ matrices[-1] + parameters[-1][-1] - rows.values
-    pull = (2 / n) * rows.value_weights[:, None] * errors  # the adjoint of the values
-    total = float(np.sum(pull * errors)) / 2
+    roots = rows.value_roots[:, None]
+    errors = roots * (states[-1] @ matrices[-1] + parameters[-1][-1] - rows.values)
+    total = float(np.sum(errors * errors)) / n
+    pull = (2 / n) * roots * errors  # the adjoint of the values
     gradients = [np.empty_like(layer) for layer in parameters]
     gradients[-1][:-1], gradients[-1][-1] = states[-1].T @ pull, pull.sum(axis=0)
     bends: list[Floats] = []
@@ -169,7 +170,7 @@ def _slope_terms(
     ``B_l sigma''(z_l)`` is that of ``z_l``, and times ``sigma'(z_l)`` is ``C_l``.
     """
     assert rows.slopes is not None
-    assert rows.slope_weights is not None
+    assert rows.slope_roots is not None
     n, depth = len(rows), len(curves)
     if signs is None:
         signs = np.ones((n, 1), rows.X.dtype)
@@ -181,9 +182,9 @@ def _slope_terms(
         upper = driven[-1] @ matrices[layer].T
         sensitivities.append(upper)
     targets = rows.slopes[:, 0] if signs.shape[1] == 1 else (signs[:, None, :] @ rows.slopes)[:, 0]
-    errors = rows.projected(upper - targets)
-    pull = (2 / n) * rows.slope_weights[:, None] * errors
-    total = float(np.sum(pull * errors)) / 2
+    errors = rows.slope_roots[:, None] * rows.projected(upper - targets)
+    total = float(np.sum(errors * errors)) / n
+    pull = (2 / n) * rows.slope_roots[:, None] * errors
     gradients, bends = [], []
     for layer in range(depth):
         gradients.append(pull.T @ driven[depth - 1 - layer])

@@ -19,13 +19,13 @@ class Schedule:
 
     Parameters
     ----------
-    rate : float, default 1e-2
+    rate : float, default 2e-2
         The largest step size.
     warmup : int, default 100
         Steps of the rise, in which the moving means of the optimiser fill.
     """
 
-    rate: float = 1e-2
+    rate: float = 2e-2
     warmup: int = 100
 
     def __call__(self, step: int, n_steps: int) -> float:
@@ -73,22 +73,29 @@ class Trainer:
     soap: Soap = field(default_factory=Soap)
     batch: int = 250
 
+    def slower(self, factor: float) -> Trainer:
+        """Return the same with step sizes times a factor."""
+        return replace(self, schedule=replace(self.schedule, rate=factor * self.schedule.rate))
+
     def start(self, parameters: Sequence[Floats]) -> Run:
         """Return a run before its first step."""
         return Run(tuple(parameters), self.soap.init(parameters))
 
     def advance(self, run: Run, rows: TrainingRows, n: int, n_steps: int, rng: np.random.Generator) -> Run:
-        """Return the run after ``n`` more steps of a schedule of ``n_steps``."""
+        """Return the run after ``n`` more steps of a schedule of ``n_steps``; as it was if the loss overflows."""
         parameters, optimiser = run.parameters, run.optimiser
         losses = np.empty(n)
         batches = _batches(len(rows), self.batch, rng)
-        for i in range(n):
-            index = next(batches)
-            part = rows if index is None else rows[index]
-            signs = random_signs(len(part), part.values.shape[1], rng) if part.slopes is not None else None
-            losses[i], gradients = loss_and_gradient(parameters, self.activation, part, signs)
-            rate = self.schedule(run.step + i + 1, n_steps)
-            parameters, optimiser = self.soap.step(parameters, gradients, optimiser, rate)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i in range(n):
+                index = next(batches)
+                part = rows if index is None else rows[index]
+                signs = random_signs(len(part), part.values.shape[1], rng) if part.slopes is not None else None
+                losses[i], gradients = loss_and_gradient(parameters, self.activation, part, signs)
+                rate = self.schedule(run.step + i + 1, n_steps)
+                parameters, optimiser = self.soap.step(parameters, gradients, optimiser, rate)
+        if not np.isfinite(losses[-1]):
+            parameters, optimiser = run.parameters, run.optimiser
         return replace(
             run,
             parameters=tuple(parameters),
