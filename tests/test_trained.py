@@ -1,15 +1,21 @@
 """Training of deep networks: the loss row by row, its gradient, the optimiser against dense algebra."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import eigh
 
+from nurf import DeepFeatureRegressor, Jet, problems
+from nurf.densities import Nonlocal, Uniform
 from nurf.networks import DeepNetwork, SiLU, Tanh
 from nurf.solvers import VALUES_ONLY, Loss
-from nurf.solvers.trained import Schedule, Soap, TrainingRows, loss_and_gradient
+from nurf.solvers.trained import Schedule, Soap, Trainer, TrainingRows, loss_and_gradient
+from nurf.solvers.trained._training import _batches
+from nurf.training import DeepSetting, DeepSpec
+from nurf.training._deep import balanced_weight, first_parameters, training_units
 from row_by_row import D, directional, few_patterns, many_patterns, plain, residuals, unknown_values, weighted
 from test_deep_network import complex_step, textbook
 
@@ -178,3 +184,250 @@ class TestSoap:
         again = soap.step(weights, [np.ones((3, 2))], state, 0.1)[0]
         assert_allclose(weights[0], 1.0)
         assert_allclose(first[0], again[0])
+
+
+ARM = problems.get("robot_arm", dimension=4)
+
+
+def data_of(problem, n, seed=0, n_fresh=2000):
+    """Return samples with gradients, and fresh points with values."""
+    rng = np.random.default_rng(seed)
+    X, fresh = problem.sample(n, rng), problem.sample(n_fresh, rng)
+    return X, problem.value(X), problem.gradient(X), fresh, problem.value(fresh)
+
+
+def small(**parameters):
+    return DeepFeatureRegressor(**{"hidden": (24, 24, 24), "steps": 400, "random_state": 0, **parameters})
+
+
+def relative_error(model, X, y):
+    return np.sqrt(np.mean((model.predict(X) - y) ** 2)) / np.std(y)
+
+
+class TestSchedule:
+    def test_it_rises_and_falls_to_zero(self):
+        rates = np.array([Schedule(0.1, 10)(step, 100) for step in range(1, 101)])
+        assert np.argmax(rates) in (9, 10)
+        assert 0.09 < rates.max() <= 0.1
+        assert rates[-1] < 1e-3 * rates.max()
+
+    def test_each_point_comes_once_before_any_comes_again(self):
+        batches = _batches(10, 5, np.random.default_rng(0))
+        for _ in range(3):
+            assert sorted(np.concatenate([next(batches), next(batches)])) == list(range(10))
+        assert next(_batches(5, 5, np.random.default_rng(0))) is None
+
+    def test_a_loss_that_overflows_leaves_the_weights(self):
+        layers = [layer.astype(np.float32) for layer in random_layers(outputs=1)]
+        rows = TrainingRows.of(plain(outputs=1), Loss(0.3), np.float32)
+        rows = replace(rows, values=rows.values + np.float32(1e30))
+        trainer = Trainer(Tanh())
+        run = trainer.advance(trainer.start(layers), rows, 3, 3, np.random.default_rng(0))
+        for after, before in zip(run.parameters, layers, strict=True):
+            assert_array_equal(after, before)
+
+
+class TestFirstLayer:
+    def test_hyperplanes_are_those_of_the_density(self):
+        """Gradients along one axis: so are the normals of the nonlocal density, of the asked length."""
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((50, 3))
+        jet = Jet(X, X[:, 0], np.tile([1.0, 0.0, 0.0], (50, 1)))
+        setting = DeepSetting(Nonlocal(1), 0.5)
+        first, *rest = first_parameters(jet, DeepSpec((7, 6), settings=(setting,)), setting, rng)
+        assert_allclose(np.abs(first[:-1]), 0.5 * np.eye(3)[:1].T * np.ones(7), atol=1e-6)
+        assert [layer.shape for layer in rest] == [(8, 6), (7, 1)]
+
+    def test_units_of_training(self):
+        rng = np.random.default_rng(1)
+        jet = Jet(np.column_stack([3 + 5 * rng.standard_normal((200, 2)), np.ones(200)]), np.zeros(200))
+        scaled = training_units(jet)(jet)
+        assert_allclose(scaled.X.mean(axis=0), 0, atol=1e-12)
+        assert_allclose(np.mean(scaled.X[:, :2] ** 2), 1)
+        assert training_units(jet[:1]).x_scale.tolist() == [1, 1, 1]
+
+    def test_the_balanced_weight(self):
+        jet = weighted()
+        weight, loss = balanced_weight(jet), np.sum(jet.gradients**2, axis=(1, 2)) / 2
+        assert_allclose(weight * np.average(loss, weights=jet.derivative_weight), 1)
+
+
+class TestDeepFeatureRegressor:
+    def test_gradients_help(self):
+        """Ten times as many numbers: the error is a fraction of that without them for any seed that was tried."""
+        X, y, gradients, fresh, values = data_of(ARM, 300)
+        with_ = relative_error(small().fit(X, y, gradients=gradients), fresh, values)
+        assert with_ < 0.1
+        assert with_ < 0.7 * relative_error(small().fit(X, y), fresh, values)
+
+    @pytest.mark.parametrize("n", [60, 300])
+    def test_wrong_gradients_do_not_hurt(self, n):
+        X, y, gradients, fresh, values = data_of(ARM, n)
+        model = small(check_gradients=False).fit(X, y, gradients=-gradients)
+        assert model.gradient_weight_ == 0
+        assert isinstance(model.density_, Uniform)
+        assert relative_error(model, fresh, values) < 1.5 * relative_error(small().fit(X, y), fresh, values)
+        assert "they do not help" in str(model.report())
+
+    def test_more_steps_that_fit_noise_are_not_taken(self):
+        """Noise as large as the function: the long cycle interpolates it, the short one does not."""
+        X, y, _, fresh, values = data_of(ARM, 160)
+        y = y + np.std(y) * np.random.default_rng(1).standard_normal(len(y))
+        model = small(steps=2000).fit(X, y)
+        errors = [cycle.error for cycle in model.fit_.history if cycle.label != "all rows"]
+        assert errors[-1] == min(errors)
+        assert relative_error(model, fresh, values) < 1.2
+
+    @pytest.mark.parametrize("n", [1, 2, 3, 4])
+    @pytest.mark.parametrize("d", [1, 3])
+    def test_few_samples(self, n, d):
+        X = np.random.default_rng(0).uniform(-1, 1, (n, d))
+        model = small(steps=30).fit(X, X[:, 0], gradients=np.eye(d)[:1].repeat(n, axis=0))
+        assert np.isfinite(model.predict(X)).all()
+        assert np.isfinite(model.estimated_error_) == (n >= 3)
+        if n >= 3:
+            assert np.isfinite(model.predict_interval(X)).all()
+            assert (model.predict(X, return_std=True)[1] >= 0).all()
+        else:
+            with pytest.raises(ValueError, match="at least 3 samples"):
+                model.predict_interval(X)
+
+    @pytest.mark.parametrize("outputs", [(), (2,)], ids=str)
+    def test_constant_values(self, outputs):
+        X, y = np.random.default_rng(0).uniform(-1, 1, (20, 2)), np.full((20, *outputs), 7.0)
+        model = small(steps=30).fit(X, y)
+        assert_allclose(model.predict(X), y, rtol=1e-12)
+
+    def test_many_inputs(self):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((300, 200))
+        y, gradients = np.sin(X[:, 0]), np.zeros_like(X)
+        gradients[:, 0] = np.cos(X[:, 0])
+        model = small(steps=300).fit(X, y, gradients=gradients)
+        fresh = rng.standard_normal((500, 200))
+        assert model.score(fresh, np.sin(fresh[:, 0])) > 0.95
+        assert model.predict_hessian(fresh[:2]).shape == (2, 200, 200)
+
+    def test_many_outputs(self):
+        """Random combinations of 50 outputs: all of them are fitted, better than by values alone."""
+        rng = np.random.default_rng(0)
+        X, fresh = rng.uniform(-1, 1, (2, 200, 2))
+        shifts = np.linspace(0, 3, 50)
+        y, values = (np.sin(3 * points[:, :1] + points[:, 1:] + shifts) for points in (X, fresh))
+        slopes = np.cos(3 * X[:, :1] + X[:, 1:] + shifts)[..., None] * [3.0, 1.0]
+        model = small().fit(X, y, gradients=slopes)
+        assert model.predict_gradient(fresh).shape == (200, 50, 2)
+        assert model.estimated_error_.shape == (50,)
+        assert model.gradient_weight_ > 0
+        assert np.sqrt(np.mean((model.predict(fresh) - values) ** 2, axis=0)).max() < 0.1
+
+    def test_a_fit_depends_on_the_seed_alone(self):
+        X, y, gradients, fresh, _ = data_of(ARM, 60)
+        first = small().fit(X, y, gradients=gradients).predict(fresh)
+        assert_array_equal(small().fit(X, y, gradients=gradients).predict(fresh), first)
+        order = np.random.default_rng(0).permutation(60)
+        assert_array_equal(small().fit(X[order], y[order], gradients=gradients[order]).predict(fresh), first)
+        twice = {"X": np.repeat(X, 2, axis=0), "y": np.repeat(y, 2), "gradients": np.repeat(gradients, 2, axis=0)}
+        assert_array_equal(small().fit(**twice).predict(fresh), first)
+        assert np.any(small(random_state=1).fit(X, y, gradients=gradients).predict(fresh) != first)
+
+    def test_a_time_budget_is_a_number_of_steps(self):
+        X, y, gradients, fresh, _ = data_of(ARM, 160)
+        timed = small(steps="auto", time_budget=0.5).fit(X, y, gradients=gradients)
+        again = small(steps=timed.n_steps_).fit(X, y, gradients=gradients)
+        assert_array_equal(timed.predict(fresh), again.predict(fresh))
+
+    def test_what_is_known_of_gradients(self):
+        """Partial, directional, elsewhere: each of them is used, and better than values alone."""
+        X, y, gradients, fresh, values = data_of(ARM, 200)
+        some = np.where(np.random.default_rng(1).random(gradients.shape) < 0.3, np.nan, gradients)
+        directions = np.random.default_rng(2).standard_normal((200, 2, 4))
+        slopes = np.einsum("nd,nqd->nq", gradients, directions)
+        alone = relative_error(small().fit(X[:100], y[:100]), fresh, values)
+        for arguments in (
+            {"gradients": some},
+            {"gradients": slopes, "directions": directions},
+            {"X": X[:100], "y": y[:100], "gradients": gradients[100:], "gradients_at": X[100:]},
+        ):
+            model = small().fit(**{"X": X, "y": y, **arguments})
+            assert model.gradient_weight_ > 0
+            assert relative_error(model, fresh, values) < 0.7 * alone
+
+    def test_hessians_are_not_used_and_a_warning_says_so(self):
+        X, y, *_ = data_of(ARM, 20)
+        with pytest.warns(UserWarning, match="`hessians` are not used in the training"):
+            model = small(steps=20).fit(X, y, hessians=np.zeros((20, 4, 4)))
+        assert_array_equal(model.predict(X), small(steps=20).fit(X, y).predict(X))
+
+    def test_the_report(self):
+        X, y, gradients, *_ = data_of(ARM, 160)
+        text = str(small().fit(X, y, gradients=gradients).report())
+        for part in (
+            "24 x 24 x 24",
+            "first layer",
+            "they help, error",
+            "race",
+            "with all rows: loss",
+            "held out",
+        ):
+            assert part in text
+
+    def test_progress(self, capsys):
+        X, y, *_ = data_of(ARM, 20)
+        small(steps=20, verbose=1).fit(X, y)
+        assert "nurf: 20 steps, uniform: loss" in capsys.readouterr().err
+
+
+class TestGoingOn:
+    def test_training_goes_on_from_where_it_was(self):
+        X, y, gradients, fresh, values = data_of(ARM, 300)
+        model = small(warm_start=True).fit(X, y, gradients=gradients)
+        first, held_out = relative_error(model, fresh, values), model.fit_.folds
+        model.fit(X, y, gradients=gradients)
+        assert model.n_iter_ > 1.5 * model.fit_.n_steps
+        assert_array_equal(model.fit_.folds.fold_of, held_out.fold_of)
+        assert_array_equal(model.fit_.folds.keys, held_out.keys)
+        assert relative_error(model, fresh, values) < first  # as many steps again, at an error far above its limit
+
+    def test_other_data(self):
+        X, y, _, fresh, values = data_of(ARM, 400)
+        model = small().partial_fit(X[:200], y[:200])
+        model.partial_fit(X, y)
+        old, new = model.fit_.folds, small().fit(X[:200], y[:200]).fit_.folds
+        here = np.isin(old.keys, new.keys)
+        assert np.count_nonzero(here) == 200
+        assert_array_equal(old.fold_of[here], new.fold_of)
+        assert model.score(fresh, values) > 0.8
+        with pytest.raises(ValueError, match="3 features, but DeepFeatureRegressor is expecting 4"):
+            model.partial_fit(X[:, :3], y)
+        with pytest.raises(ValueError, match="training goes on with 4 inputs and outputs of shape"):
+            model.partial_fit(X, np.stack([y, y], axis=1))
+
+    @pytest.mark.parametrize("n", [2, 5])
+    def test_few_samples(self, n):
+        X, y, *_ = data_of(ARM, 10)
+        model = small(steps=20).fit(X[:n], y[:n])
+        assert np.isfinite(model.partial_fit(X[n:], y[n:]).predict(X)).all()
+
+
+class TestHonesty:
+    @pytest.mark.parametrize("noise", [0.0, 0.3])
+    def test_intervals_and_errors(self, noise):
+        """With 100 held-out rows, the coverage of their quantile has a deviation of (0.9 0.1 / 100)^(1/2) = 0.03."""
+        X, y, _, fresh, values = data_of(ARM, 500)
+        rng = np.random.default_rng(1)
+        y, values = (v + noise * np.std(y) * rng.standard_normal(len(v)) for v in (y, values))
+        model = small().fit(X, y)
+        low, high = model.predict_interval(fresh).T
+        assert np.mean((low <= values) & (values <= high)) > 0.9 - 4 * 0.03
+        error = np.sqrt(np.mean((model.predict(fresh) - values) ** 2))
+        assert 0.7 * error < model.estimated_error_ < 2 * error
+        predicted, deviations = model.predict(fresh, return_std=True)
+        assert np.mean(np.abs(predicted - values) < 1.645 * deviations) > 0.9 - 4 * 0.03
+
+    def test_validation_rows_take_the_place_of_those_held_out(self):
+        X, y, gradients, fresh, values = data_of(ARM, 200)
+        model = small().fit(X, y, gradients=gradients, validation=(fresh[:300], values[:300]))
+        errors = model.predict(fresh[:300]) - values[:300]
+        one_standard_error = 1 + 1 / np.sqrt(2 * 300)
+        assert_allclose(model.estimated_error_, one_standard_error * np.sqrt(np.mean(errors**2)), rtol=1e-6)

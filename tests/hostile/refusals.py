@@ -191,5 +191,5 @@ def refuses_validation(kind):
 
 def refuses_absurd_sizes(data, make, rng):
     model = make(data)
-    name = "n_initial" if "n_initial" in model.get_params() else "n_neurons"
+    name = next(name for name in ("n_initial", "n_neurons", "hidden") if name in model.get_params())
     refused(model.set_params(**{name: 10 ** int(rng.integers(9, 40))}), data, f"`{name}` must be at most")

@@ -21,13 +21,13 @@ from nurf.estimators._report import Report, describe_deep
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork, Nonlinearity
 from nurf.networks._nonlinearities import NONLINEARITIES
-from nurf.solvers import VALUES_ONLY, Loss
+from nurf.solvers import Loss
 from nurf.training import DeepFit, DeepSetting, DeepSpec, fit_trained
 from nurf.training._deep import balanced_weight
 from nurf.training._progress import watch_cycles
 from nurf.training._trained import steps_within
 
-SCALES = (1.0, 0.5, 0.25)  # lengths of the first normals without derivatives in the loss
+SCALES = (1.0, 0.5, 0.25)  # lengths of the first normals, if there are no derivatives in the loss
 MAX_WEIGHT = 1e9  # of derivatives beside values: with more, single precision does not resolve the values
 
 
@@ -106,7 +106,7 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
     Notes
     -----
-    Hessians are not used, and a warning says so: their loss takes third derivatives of the network, at many times the
+    Hessians are not in the loss, and a warning says so: that takes third derivatives of the network, at many times the
     cost. With several outputs, each step fits the gradients of random combinations of the outputs, which on average is
     the loss of all gradients, so that many outputs take little longer than one.
 
@@ -173,8 +173,7 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         """Fit, from the network of ``start`` if there is one."""
         check, found = checked_gradients(jet, self.check_gradients)
         if "hessians" in jet.known:
-            found.append(UserWarning("`hessians` are not used in training: `RandomFeatureRegressor` fits them"))
-        jet = jet.only([kind for kind in jet.known if kind == "gradients"])
+            found.append(UserWarning("`hessians` are not used in the training: `RandomFeatureRegressor` fits them"))
         rng = self._generator()
         jet, held_out = split(jet, validation, rng)
         if start is not None:
@@ -209,30 +208,31 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
     def _spec(self, jet: Jet, found: list[Warning]) -> DeepSpec:
         """Return what is trained, as the parameters say, and note warnings in ``found``."""
-        activation = self.activation
         if not isinstance(self.warm_start, bool | np.bool_):
             raise ValueError(f"`warm_start` must be True or False, got {self.warm_start!r}")
+        activation = self.activation
         if not isinstance(activation, Nonlinearity):
             activation = choose("activation", activation, NONLINEARITIES)()
-        informative = "gradients" in jet.known and not zero_derivatives(jet, 1)
+        zero = zero_derivatives(jet, 1)
         if self.density == "auto":
-            found += zero_derivatives(jet, 1)
-        weights = self._gradient_weights(jet, informative)
+            found += zero
+        return DeepSpec(self._hidden(jet), activation, self._settings(jet, "gradients" in jet.known and not zero))
+
+    def _settings(self, jet: Jet, informative: bool) -> tuple[DeepSetting, ...]:
+        """Return what may be chosen; ``informative`` if gradients are known that are not all zero."""
         named = self._named_density(Sigmoid())
-        settings = []
-        for weight in weights:
-            loss = VALUES_ONLY if weight == 0 else Loss(weight)
-            densities = [named] if named is not None else [Nonlocal(1), Uniform()] if informative else [Uniform()]
-            scales = SCALES if loss == VALUES_ONLY else SCALES[:1]
-            settings += [
-                DeepSetting(density, scale, loss)
-                for density in densities[-1 if loss == VALUES_ONLY else 0 :]
-                for scale in scales
-            ]
         if named is not None and (missing := named.missing(jet)):
             got = " and ".join(sorted(jet.known)) or "no derivatives"
             raise ValueError(f"{named!r} needs {' and '.join(missing)}, got {got}: pass them, or use density='auto'")
-        return DeepSpec(self._hidden(jet), activation, tuple(settings))
+        densities: list[Density] = [Nonlocal(1), Uniform()] if informative else [Uniform()]
+        if named is not None:
+            densities = [named]
+        weights = self._gradient_weights(jet, informative)
+        used = [DeepSetting(density, loss=Loss(weight)) for weight in weights if weight > 0 for density in densities]
+        if weights[-1] > 0:
+            return tuple(used)
+        rest = densities[-1:] if used else densities  # beside them, what does not depend on the derivatives
+        return (*used, *(DeepSetting(density, scale) for density in rest for scale in SCALES))
 
     def _gradient_weights(self, jet: Jet, informative: bool) -> list[float]:
         """Return the weights of gradients that are tried."""
@@ -253,7 +253,7 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         layers = (jet.n_features, *(int(size) for size in sizes), jet.y[:1].size)
         n_weights = sum((a + 1) * b for a, b in itertools.pairwise(layers))
         if n_weights > MAX_WEIGHTS:
-            raise ValueError(f"`hidden` must have at most {MAX_WEIGHTS} weights, got {self.hidden!r} with {n_weights}")
+            raise ValueError(f"`hidden` must be at most {MAX_WEIGHTS} weights in all, got {self.hidden!r}: {n_weights}")
         return tuple(int(size) for size in sizes)
 
     def _with_steps(self, spec: DeepSpec, jet: Jet) -> DeepSpec:

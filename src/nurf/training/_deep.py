@@ -11,7 +11,7 @@ from nurf._blocks import spaced
 from nurf._scaling import Scaling
 from nurf._types import Floats
 from nurf.densities import Density, Uniform
-from nurf.jets import Jet
+from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Ball, DeepNetwork, Nonlinearity, Tanh
 from nurf.solvers import VALUES_ONLY, Loss
 from nurf.solvers.trained import Schedule, Soap, Trainer
@@ -188,7 +188,8 @@ def balanced_weight(jet: Jet) -> float:
 def first_parameters(jet: Jet, spec: DeepSpec, setting: DeepSetting, rng: np.random.Generator) -> list[Floats]:
     """Return the weights before training, of each layer with the bias as the last row, in single precision.
 
-    Hyperplanes of the first layer are sampled from the density. Further layers are normal with variance 1 / fan-in.
+    Hyperplanes of the first layer are sampled from the density. Further layers are normal with variance 1 / fan-in, and
+    the last one zero for outputs that do not vary: these need no training.
 
     Parameters
     ----------
@@ -201,11 +202,21 @@ def first_parameters(jet: Jet, spec: DeepSpec, setting: DeepSetting, rng: np.ran
         for fan_in, size in itertools.pairwise(sizes)
     ]
     options = spec.options
-    part = jet[spaced(np.arange(len(jet)), options.max_sampled)]
-    prepared = setting.density.at_width(options.bandwidth / 2).prepare(part, Ball(options.reach))
-    planes = prepared.sample(spec.hidden[0], rng)
+    density = setting.density.at_width(options.bandwidth / 2)
+    known = [jet.has_derivative(order) for order, kind in DERIVATIVE_KINDS.items() if kind in density.needs]
+    part = jet[spaced(np.flatnonzero(np.all([np.ones(len(jet), bool), *known], axis=0)), options.max_sampled)]
+    if not _can_sample(density, part):  # the rows with derivatives that are not zero may all be held out
+        density, part = Uniform(), jet
+    planes = density.prepare(part, Ball(options.reach)).sample(spec.hidden[0], rng)
+    layers[-1] *= np.any(jet.with_values().y.reshape(-1, sizes[-1]) != 0, axis=0)
     layers[0] = setting.scale * np.vstack([planes.normals.T, planes.offsets])
     return [layer.astype(np.float32) for layer in layers]
+
+
+def _can_sample(density: Density, jet: Jet) -> bool:
+    """Return whether the derivatives that a density needs are known and not zero."""
+    orders = [order for order, kind in DERIVATIVE_KINDS.items() if kind in density.needs]
+    return len(jet) > 0 and not density.missing(jet) and all(np.any(jet.derivative_rows(order)) for order in orders)
 
 
 def as_network(parameters: Parameters, activation: Nonlinearity, output_shape: tuple[int, ...]) -> DeepNetwork:

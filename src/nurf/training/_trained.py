@@ -31,6 +31,7 @@ from nurf.training._deep import (
 from nurf.training._fit import Fit, Trial
 
 TRIAL_STEPS = 20  # that say how long a step takes
+NO_FOLD = -1
 LOSS_SHARE = 0.1  # of the steps of a cycle, the last ones, whose mean loss is that of the cycle
 
 
@@ -66,8 +67,9 @@ class Folds:
     Attributes
     ----------
     keys : array of shape (n,)
-        Hashes of the points.
+        Hashes of the points, sorted.
     fold_of : array of shape (n,)
+        The fold of each point; -1 if it was in no fold.
     networks : tuple of DeepNetwork
         The networks that were trained without fold 0, 1, ...
     """
@@ -75,6 +77,12 @@ class Folds:
     keys: npt.NDArray[np.uint64]
     fold_of: Index
     networks: tuple[DeepNetwork, ...]
+
+    @classmethod
+    def of(cls, keys: npt.NDArray[np.uint64], fold_of: Index, networks: tuple[DeepNetwork, ...]) -> Folds:
+        """Return the same with sorted keys."""
+        order = np.argsort(keys, kind="stable")
+        return cls(keys[order], fold_of[order], networks)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,8 +98,8 @@ class DeepFit(Fit):
         The cycles of the chosen run, and the last one with all rows.
     crossfit : CrossFit or None
         The fits without rows that were held out, if there are any.
-    folds : Folds or None
-        The same for training that goes on.
+    folds : Folds
+        Which rows were held out, for training that goes on.
     units : Scaling
         The units of the training, in those of the data.
     """
@@ -100,8 +108,8 @@ class DeepFit(Fit):
     setting: DeepSetting
     history: tuple[DeepCycle, ...]
     units: Scaling
+    folds: Folds
     crossfit: CrossFit | None = None
-    folds: Folds | None = None
 
     @property
     def n_steps(self) -> int:
@@ -174,7 +182,6 @@ def steps_within(seconds: float, jet: Jet, spec: DeepSpec, rng: np.random.Genera
 class _Arm:
     """A setting and its runs, one without each fold."""
 
-    number: int
     setting: DeepSetting
     runs: tuple[Run, ...]
     error: float = np.inf
@@ -198,33 +205,29 @@ class _Training:
         self.units = training_units(jet) if start is None else start.units
         self.data, self.shape = self.units(jet), jet.y.shape[1:]
         self.entropy = [int(number) for number in rng.integers(2**32, size=4)]
-        self.folds: Folds | None = None
-        self.numbers = [0]
-        self.parts, self.held_out = [self.data], [] if validation is None else [validation]
+        self.keys, self.fold_of = _keys(jet.X), np.full(len(jet), NO_FOLD)
+        self.numbers, self.parts, self.held_out = [0], [self.data], [] if validation is None else [validation]
         if validation is None and np.count_nonzero(jet.has_value) >= MIN_ERRORS:
             self._split(jet)
+        self.all_rows = len(self.parts[0]) == len(jet)
         self.n_errors = sum(int(np.count_nonzero(part.has_value)) for part in self.held_out)
         self.trials: list[Trial] = []
 
     def _split(self, jet: Jet) -> None:
         """Hold out each of some folds: rows of a fit that goes on as before, others at random."""
         n_folds, n_runs = self.spec.options.folds_of(int(np.count_nonzero(jet.has_value)))
-        before = None if self.start is None else self.start.folds
-        fold_of, keys = assign_folds(jet, n_folds, self._stream(0)), _keys(jet.X)
-        if before is not None:
+        fold_of = assign_folds(jet, n_folds, self._stream(0))
+        if self.start is not None:
+            before = self.start.folds
             n_runs = min(n_runs, len(before.networks))
-            place = np.minimum(np.searchsorted(before.keys, keys), len(before.keys) - 1)
-            fold_of = np.where(before.keys[place] == keys, before.fold_of[place], fold_of)
+            place = np.minimum(np.searchsorted(before.keys, self.keys), len(before.keys) - 1)
+            fold_of = np.where(before.keys[place] == self.keys, before.fold_of[place], fold_of)
         outside = {fold: fold_of == fold for fold in range(n_runs)}
         outside = {k: rows for k, rows in outside.items() if jet.has_value[rows].any() and jet.has_value[~rows].any()}
         if outside:
-            order = np.argsort(keys)
-            self.folds = Folds(keys[order], fold_of[order], ())
-            self.parts, self.held_out = (
-                [self.data[~rows] for rows in outside.values()],
-                [jet[rows] for rows in outside.values()],
-            )
-            self.numbers = list(outside)
+            self.fold_of, self.numbers = fold_of, list(outside)
+            self.parts = [self.data[~rows] for rows in outside.values()]
+            self.held_out = [jet[rows] for rows in outside.values()]
 
     def _stream(self, *key: int) -> np.random.Generator:
         return np.random.default_rng([*self.entropy, *key])
@@ -239,33 +242,30 @@ class _Training:
         if before.error < best.error:  # more steps only fitted noise
             best = before
         run, history = best.runs[0], best.history
-        if self.folds is not None:
+        if not self.all_rows:
             run, history = self._on_all_rows(best)
         return self._result(best, run, history)
 
     def _first_arms(self) -> list[_Arm]:
         trainer = self.spec.trainer
         if self.start is not None:
-            folds = self.start.folds
-            networks = (self.start.network,) if folds is None or self.folds is None else folds.networks
+            networks = (self.start.network,) if self.all_rows else self.start.folds.networks
             starts = [as_parameters(_in_training_units(networks[fold], self.units)) for fold in self.numbers]
-            return [_Arm(0, self.start.setting, tuple(trainer.start(parameters) for parameters in starts))]
+            return [_Arm(self.start.setting, tuple(trainer.start(parameters) for parameters in starts))]
         arms = []
-        for number, setting in enumerate(self.spec.settings[: None if self.held_out else 1]):
+        for setting in self.spec.settings[: None if self.held_out else 1]:  # all with the same random numbers
             starts = [
-                first_parameters(part, self.spec, setting, self._stream(1, number, fold))
+                first_parameters(part, self.spec, setting, self._stream(1, fold))
                 for fold, part in enumerate(self.parts)
             ]
-            arms.append(_Arm(number, setting, tuple(trainer.start(parameters) for parameters in starts)))
+            arms.append(_Arm(setting, tuple(trainer.start(parameters) for parameters in starts)))
         return arms
 
     def _advanced(self, arm: _Arm, n_steps: int) -> _Arm:
         """Return the arm after a cycle."""
-        cycle, began, loss = len(arm.history), time.perf_counter(), in_training_units(arm.setting.loss, self.units)
+        began, trainer = time.perf_counter(), self._trainer(arm)
         runs = tuple(
-            self._cycle(
-                self._trainer(arm), run, TrainingRows.of(part, loss, np.float32), n_steps, (2, arm.number, fold, cycle)
-            )
+            self._cycle(trainer, arm, run, part, n_steps, (2, fold, len(arm.history)))
             for fold, (run, part) in enumerate(zip(arm.runs, self.parts, strict=True))
         )
         error = self._error(runs)
@@ -282,7 +282,9 @@ class _Training:
         trainer = self.spec.trainer
         return trainer.slower(self.spec.options.value_rate) if arm.setting.loss == VALUES_ONLY else trainer
 
-    def _cycle(self, trainer: Trainer, run: Run, rows: TrainingRows, n_steps: int, key: tuple[int, ...]) -> Run:
+    def _cycle(self, trainer: Trainer, arm: _Arm, run: Run, part: Jet, n_steps: int, key: tuple[int, ...]) -> Run:
+        """Return a run of the arm after a cycle on some rows, with random numbers that depend on ``key``."""
+        rows = TrainingRows.of(part, in_training_units(arm.setting.loss, self.units), np.float32)
         return trainer.advance(trainer.start(run.parameters), rows, n_steps, n_steps, self._stream(*key))
 
     def _error(self, runs: tuple[Run, ...]) -> float:
@@ -313,8 +315,7 @@ class _Training:
         so_far = arm.history[-1].n_steps
         n_steps = options.cycle(options.last_share, so_far)
         trainer = self._trainer(arm).slower(options.last_rate)
-        rows = TrainingRows.of(self.data, in_training_units(arm.setting.loss, self.units), np.float32)
-        run = self._cycle(trainer, arm.runs[0], rows, n_steps, (3,))
+        run = self._cycle(trainer, arm, arm.runs[0], self.data, n_steps, (3,))
         seconds = time.perf_counter() - began
         done = DeepCycle(so_far + n_steps, _last_loss((run,)), np.nan, seconds, "all rows")
         self.watch(done)
@@ -334,13 +335,12 @@ class _Training:
             setting=arm.setting,
             history=history,
             units=self.units,
+            folds=Folds.of(self.keys, self.fold_of, without),
         )
-        if not self.held_out:
+        if self.n_errors < MIN_ERRORS:
             return fit
-        if self.n_errors >= MIN_ERRORS:
-            crossfit = CrossFit.of(network, without, self.held_out)
-            fit = replace(fit, crossfit=crossfit, output_errors=crossfit.output_errors)
-        return fit if self.folds is None else replace(fit, folds=replace(self.folds, networks=without))
+        crossfit = CrossFit.of(network, without, self.held_out)
+        return replace(fit, crossfit=crossfit, output_errors=crossfit.output_errors)
 
 
 def _keys(X: Array) -> npt.NDArray[np.uint64]:
