@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from nurf import RandomFeatureRegressor, SparseFeatureRegressor, check_derivatives, problems
+from nurf import DeepFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor, check_derivatives, problems
 
 SMOOTH = [  # between neighbours among 500 points the trapezoidal rule errs by less than a tenth
     problems.get("gaussian_bump"),
@@ -672,10 +672,11 @@ class TestSeveralOutputs:
 ESTIMATORS = [
     lambda action: RandomFeatureRegressor(30, check_gradients=action, random_state=0),
     lambda action: SparseFeatureRegressor(0.01, gradient_weight=0.1, check_gradients=action, random_state=0),
+    lambda action: DeepFeatureRegressor((16, 16), steps=200, check_gradients=action, random_state=0),
 ]
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["sampled", "sparse"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["sampled", "sparse", "deep"])
 class TestInFit:
     @pytest.mark.parametrize("action", ["warn", "raise", False])
     def test_right_gradients_pass(self, estimator, action):
