@@ -431,3 +431,21 @@ class TestHonesty:
         errors = model.predict(fresh[:300]) - values[:300]
         one_standard_error = 1 + 1 / np.sqrt(2 * 300)
         assert_allclose(model.estimated_error_, one_standard_error * np.sqrt(np.mean(errors**2)), rtol=1e-6)
+
+    @pytest.mark.parametrize("n", [100, 400])
+    def test_standard_deviations_are_larger_far_away(self, n):
+        X, y, gradients, fresh, _ = data_of(ARM, n)
+        model = small().fit(X, y, gradients=gradients)
+        near, far = (model.predict(points, return_std=True)[1].mean() for points in (fresh, 5 * fresh))
+        assert far > 2 * near
+        _, deviations = model.predict_gradient(fresh, return_std=True)
+        errors = model.predict_gradient(fresh) - ARM.gradient(fresh)
+        assert 0.5 < np.sqrt(np.mean(deviations**2) / np.mean(errors**2)) < 4
+
+    def test_standard_deviations_of_gradients_that_were_not_given(self):
+        X, y, _, fresh, _ = data_of(ARM, 400)
+        model = small().fit(X, y)
+        with pytest.warns(UserWarning, match="could not be compared with gradients that were given"):
+            _, deviations = model.predict_gradient(fresh, return_std=True)
+        errors = model.predict_gradient(fresh) - ARM.gradient(fresh)
+        assert 0.1 < np.sqrt(np.mean(deviations**2) / np.mean(errors**2)) < 10

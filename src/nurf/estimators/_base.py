@@ -225,7 +225,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
         With ``return_std`` also their standard deviations, of the same shape: those of new measurements, noise
         included. With more than 150 samples they are those of ridge regression in the Bayesian view; with fewer, and
-        for trained networks, they come from refits on folds.
+        for trained networks, they come from samples that are left out in folds.
         """
         points = self._inputs(X)
         values = self.scaling_.values_back(self.fit_.network.value(points))
@@ -261,8 +261,10 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         For samples that are exchangeable with the new ones, the coverage is at least ``2 coverage - 1``, whatever their
         distribution, and in practice about ``coverage`` (Barber, Candes, Ramdas, Tibshirani 2021). Up to 150 samples
         leave in seven folds, and neurons are sampled without them (CV+). More samples leave one by one, in closed form,
-        and the neurons stay (the jackknife+). The width and alpha are always those of all samples. Trained networks are
-        trained again without each of five folds (CV+).
+        and the neurons stay (the jackknife+). The width and alpha are always those of all samples. Shallow networks
+        with trained neurons are trained again without each of five folds (CV+). Deep ones are trained without each of
+        five folds up to 150 samples, and with more without one fold, whose errors are put around the fit without it
+        (split conformal). Their setting and the end of their training were chosen by the same errors, among few.
         """
         if not (is_number(coverage) and 0 < coverage < 1):
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")

@@ -27,7 +27,7 @@ from nurf.training._deep import balanced_weight
 from nurf.training._progress import watch_cycles
 from nurf.training._trained import steps_within
 
-SCALES = (1.0, 0.5, 0.25)  # lengths of the first normals, if there are no derivatives in the loss
+SCALES = (1.0, 0.3)  # lengths of the first normals
 MAX_WEIGHT = 1e9  # of derivatives beside values: with more, single precision does not resolve the values
 
 
@@ -228,11 +228,13 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         if named is not None:
             densities = [named]
         weights = self._gradient_weights(jet, informative)
-        used = [DeepSetting(density, loss=Loss(weight)) for weight in weights if weight > 0 for density in densities]
+        pairs = [(density, scale) for scale in SCALES for density in densities]
+        used = [DeepSetting(*pair, Loss(weight)) for weight in weights if weight > 0 for pair in pairs]
         if weights[-1] > 0:
             return tuple(used)
-        rest = densities[-1:] if used else densities  # beside them, what does not depend on the derivatives
-        return (*used, *(DeepSetting(density, scale) for density in rest for scale in SCALES))
+        if used:  # beside them, what does not depend on the derivatives
+            pairs = [(density, scale) for density, scale in pairs if not (named is None and density.needs)]
+        return (*used, *(DeepSetting(*pair) for pair in pairs))
 
     def _gradient_weights(self, jet: Jet, informative: bool) -> list[float]:
         """Return the weights of gradients that are tried."""

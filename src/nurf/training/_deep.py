@@ -56,13 +56,13 @@ class DeepOptions:
     value_rate : float, default 0.5
         The largest step size without derivatives in the loss, in units of that with them: values alone are fitted too
         well otherwise.
-    last_rate : float, default 0.5
+    last_rate : float, default 0.1
         The largest step size of the last cycle, on all rows, in units of that of the others.
     soap : Soap
         The optimiser.
     batch : int, default 250
         Points of a step.
-    race_share : float, default 0.1
+    race_share : float, default 0.08
         Steps of the first cycle of each setting, in units of those of a run. At its end, where the step size is zero,
         the network is judged by the rows that are held out.
     min_cycle : int, default 100
@@ -91,10 +91,10 @@ class DeepOptions:
     few_steps: int = 700
     schedule: Schedule = field(default_factory=Schedule)
     value_rate: float = 0.5
-    last_rate: float = 0.5
+    last_rate: float = 0.1
     soap: Soap = field(default_factory=Soap)
     batch: int = 250
-    race_share: float = 0.1
+    race_share: float = 0.08
     min_cycle: int = 100
     last_share: float = 0.2
     rival: float = 2.0

@@ -205,6 +205,7 @@ class _Training:
         self.units = training_units(jet) if start is None else start.units
         self.data, self.shape = self.units(jet), jet.y.shape[1:]
         self.entropy = [int(number) for number in rng.integers(2**32, size=4)]
+        self.n_folds = 1
         self.keys, self.fold_of = _keys(jet.X), np.full(len(jet), NO_FOLD)
         self.numbers, self.parts, self.held_out = [0], [self.data], [] if validation is None else [validation]
         if validation is None and np.count_nonzero(jet.has_value) >= MIN_ERRORS:
@@ -225,7 +226,7 @@ class _Training:
         outside = {fold: fold_of == fold for fold in range(n_runs)}
         outside = {k: rows for k, rows in outside.items() if jet.has_value[rows].any() and jet.has_value[~rows].any()}
         if outside:
-            self.fold_of, self.numbers = fold_of, list(outside)
+            self.fold_of, self.numbers, self.n_folds = fold_of, list(outside), max(n_folds, 2)
             self.parts = [self.data[~rows] for rows in outside.values()]
             self.held_out = [jet[rows] for rows in outside.values()]
 
@@ -339,7 +340,7 @@ class _Training:
         )
         if self.n_errors < MIN_ERRORS:
             return fit
-        crossfit = CrossFit.of(network, without, self.held_out)
+        crossfit = CrossFit.of(network, without, self.held_out, self.n_folds)
         return replace(fit, crossfit=crossfit, output_errors=crossfit.output_errors)
 
 
