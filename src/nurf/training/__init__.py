@@ -3,6 +3,7 @@
 from nurf.training._arms import fit_searched
 from nurf.training._crossfit import CrossFit
 from nurf.training._deep import DeepOptions, DeepSetting, DeepSpec
+from nurf.training._deep_fit import DeepCycle, DeepFit
 from nurf.training._fit import Fit, ShallowFit, Stage, Trial
 from nurf.training._lanes import Lane
 from nurf.training._metrics import Diagonal, Full, Isotropic, Metric
@@ -14,7 +15,7 @@ from nurf.training._search import Search, Space
 from nurf.training._settings import FromData, FromNetwork, FromResidual, Setting, Source
 from nurf.training._sparse import SparseFit, SparseStep, fit_sparse
 from nurf.training._stages import Task, fit_adaptive, fit_random, stage_counts
-from nurf.training._trained import DeepCycle, DeepFit, fit_trained
+from nurf.training._trained import fit_trained
 
 __all__ = [
     "ALPHAS",

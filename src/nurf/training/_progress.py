@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nurf.solvers._rows import rows_per_sample
+from nurf.training._deep_fit import DeepCycle
 from nurf.training._fit import ShallowFit, Trial
 from nurf.training._lanes import Lane
 from nurf.training._sparse import SparseStep
-from nurf.training._trained import DeepCycle
 
 LOGGER = logging.getLogger("nurf")
 LONG = 60.0  # seconds of a fit that says beforehand how long it may take

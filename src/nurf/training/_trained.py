@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 
 import numpy as np
-import numpy.typing as npt
 
 from nurf._scaling import Scaling
-from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork
 from nurf.solvers import VALUES_ONLY
@@ -28,93 +25,12 @@ from nurf.training._deep import (
     squared_errors,
     training_units,
 )
-from nurf.training._fit import Fit, Trial
+from nurf.training._deep_fit import NO_FOLDS, DeepCycle, DeepFit
+from nurf.training._fit import Trial
 
 TRIAL_STEPS = 20  # that say how long a step takes
 NO_FOLD = -1
 LOSS_SHARE = 0.1  # of the steps of a cycle, the last ones, whose mean loss is that of the cycle
-
-
-@dataclass(frozen=True)
-class DeepCycle:
-    """One cycle of a run, from a large step size to zero.
-
-    Attributes
-    ----------
-    n_steps : int
-        Steps so far.
-    loss : float
-        The mean loss of the last batches.
-    error : float
-        The root mean square error of the rows that are held out, outputs added up; NaN if there are none.
-    seconds : float
-        Time that the cycle took.
-    label : str
-        The setting, or "all rows" for the last cycle.
-    """
-
-    n_steps: int
-    loss: float
-    error: float
-    seconds: float
-    label: str
-
-
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """Which rows were held out of which run, to be held out again if training goes on.
-
-    Attributes
-    ----------
-    keys : array of shape (n,)
-        Hashes of the points, sorted.
-    fold_of : array of shape (n,)
-        The fold of each point; -1 if it was in no fold.
-    networks : tuple of DeepNetwork
-        The networks that were trained without fold 0, 1, ...
-    """
-
-    keys: npt.NDArray[np.uint64]
-    fold_of: Index
-    networks: tuple[DeepNetwork, ...]
-
-    @classmethod
-    def of(cls, keys: npt.NDArray[np.uint64], fold_of: Index, networks: tuple[DeepNetwork, ...]) -> Folds:
-        """Return the same with sorted keys."""
-        order = np.argsort(keys, kind="stable")
-        return cls(keys[order], fold_of[order], networks)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class DeepFit(Fit):
-    """A trained deep network, and how it was trained.
-
-    Attributes
-    ----------
-    network : DeepNetwork
-    setting : DeepSetting
-        What was chosen.
-    history : tuple of DeepCycle
-        The cycles of the chosen run, and the last one with all rows.
-    crossfit : CrossFit or None
-        The fits without rows that were held out, if there are any.
-    folds : Folds
-        Which rows were held out, for training that goes on.
-    units : Scaling
-        The units of the training, in those of the data.
-    """
-
-    network: DeepNetwork
-    setting: DeepSetting
-    history: tuple[DeepCycle, ...]
-    units: Scaling
-    folds: Folds
-    crossfit: CrossFit | None = None
-
-    @property
-    def n_steps(self) -> int:
-        """The number of steps of the chosen run, and of the last cycle."""
-        return self.history[-1].n_steps
 
 
 def fit_trained(
@@ -203,11 +119,10 @@ class _Training:
         self.spec, self.start = spec, start
         self.watch = (lambda cycle: None) if watch is None else watch
         self.units = training_units(jet) if start is None else start.units
-        self.data, self.shape = self.units(jet), jet.y.shape[1:]
+        self.X, self.data, self.shape = jet.X, self.units(jet), jet.y.shape[1:]
         self.entropy = [int(number) for number in rng.integers(2**32, size=4)]
-        self.n_folds = 1
-        self.keys, self.fold_of = _keys(jet.X), np.full(len(jet), NO_FOLD)
-        self.numbers, self.parts, self.held_out = [0], [self.data], [] if validation is None else [validation]
+        self.n_folds, self.fold_of, self.numbers = 1, np.full(len(jet), NO_FOLD), [0]
+        self.parts, self.held_out = [self.data], [] if validation is None else [validation]
         if validation is None and np.count_nonzero(jet.has_value) >= MIN_ERRORS:
             self._split(jet)
         self.all_rows = len(self.parts[0]) == len(jet)
@@ -219,10 +134,8 @@ class _Training:
         n_folds, n_runs = self.spec.options.folds_of(int(np.count_nonzero(jet.has_value)))
         fold_of = assign_folds(jet, n_folds, self._stream(0))
         if self.start is not None:
-            before = self.start.folds
-            n_runs = min(n_runs, len(before.networks))
-            place = np.minimum(np.searchsorted(before.keys, self.keys), len(before.keys) - 1)
-            fold_of = np.where(before.keys[place] == self.keys, before.fold_of[place], fold_of)
+            n_runs = min(n_runs, len(self.start.folds.networks))
+            fold_of = self.start.folds.assigned(jet.X, fold_of)
         outside = {fold: fold_of == fold for fold in range(n_runs)}
         outside = {k: rows for k, rows in outside.items() if jet.has_value[rows].any() and jet.has_value[~rows].any()}
         if outside:
@@ -327,7 +240,8 @@ class _Training:
         return as_network(run.parameters, self.spec.activation, self.shape).in_units_of(self.units)
 
     def _result(self, arm: _Arm, run: Run, history: tuple[DeepCycle, ...]) -> DeepFit:
-        network, without = self._network(run), tuple(self._network(part) for part in arm.runs)
+        network, without = self._network(run), [self._network(part) for part in arm.runs]
+        folds = NO_FOLDS if self.start is None else self.start.folds
         fit = DeepFit(
             network=network,
             output_errors=np.full(network.n_outputs, np.nan),
@@ -336,19 +250,12 @@ class _Training:
             setting=arm.setting,
             history=history,
             units=self.units,
-            folds=Folds.of(self.keys, self.fold_of, without),
+            folds=folds.updated(self.X, self.fold_of, dict(zip(self.numbers, without, strict=True))),
         )
         if self.n_errors < MIN_ERRORS:
             return fit
         crossfit = CrossFit.of(network, without, self.held_out, self.n_folds)
         return replace(fit, crossfit=crossfit, output_errors=crossfit.output_errors)
-
-
-def _keys(X: Array) -> npt.NDArray[np.uint64]:
-    """Return a hash of each point, the same in every process."""
-    rows = np.ascontiguousarray(X)
-    digests = b"".join(blake2b(row.tobytes(), digest_size=8).digest() for row in rows)
-    return np.frombuffer(digests, np.uint64)
 
 
 def _last_loss(runs: tuple[Run, ...]) -> float:
