@@ -79,6 +79,8 @@ class DeepOptions:
     n_folds : int, default 5
     held_out : int, default 500
         With many samples, a fold has so many of them.
+    instability : float, default 0.5
+        With few samples, an error is at least so much of the standard deviation between the fits around the samples.
     max_sampled : int, default 5000
         Hyperplanes are sampled from at most so many rows.
     bandwidth : float, default 0.5
@@ -102,6 +104,7 @@ class DeepOptions:
     few_samples: int = 150
     n_folds: int = 5
     held_out: int = 500
+    instability: float = 0.5
     max_sampled: int = 5000
     bandwidth: float = 0.5
     reach: float = 1.5

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nurf._scaling import Scaling
+from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork
 from nurf.solvers import VALUES_ONLY
@@ -27,6 +28,7 @@ from nurf.training._deep import (
 )
 from nurf.training._deep_fit import NO_FOLDS, DeepCycle, DeepFit
 from nurf.training._fit import Trial
+from nurf.training._lanes import probes_around
 
 TRIAL_STEPS = 20  # that say how long a step takes
 NO_FOLD = -1
@@ -255,7 +257,14 @@ class _Training:
         if self.n_errors < MIN_ERRORS:
             return fit
         crossfit = CrossFit.of(network, without, self.held_out, self.n_folds)
-        return replace(fit, crossfit=crossfit, output_errors=crossfit.output_errors)
+        return replace(fit, crossfit=crossfit, output_errors=self._output_errors(crossfit))
+
+    def _output_errors(self, crossfit: CrossFit) -> Array:
+        """Return the errors at the held-out rows, or what fits differ by around the samples if that is more."""
+        if len(crossfit.folds) == 1:
+            return crossfit.output_errors
+        probes = probes_around(self.X[self.data.has_value], self._stream(4))
+        return np.maximum(crossfit.output_errors, self.spec.options.instability * crossfit.deviations(probes))
 
 
 def _last_loss(runs: tuple[Run, ...]) -> float:
