@@ -137,7 +137,7 @@ def describe_loss(fit: Fit, given: bool, check: DerivativeCheck | None, unused: 
     wrong = f"they contradict the values ({check.message})" if check is not None and check.consistent is False else ""
     errors = _errors_with_and_without(fit.trials)
     if fit.loss != VALUES_ONLY:
-        used = ", ".join(f"{kind} {getattr(fit.loss, kind):g}" for kind in fit.loss.kinds)
+        used = ", ".join(f"{kind} {getattr(fit.loss, kind):.3g}" for kind in fit.loss.kinds)
         reasons = [f"although {wrong}" if wrong else "", f"they help, {errors}" if errors else ""]
     else:
         used = unused

@@ -66,7 +66,7 @@ class DeepOptions:
         Steps of the first cycle of each setting, in units of those of a run. At its end, where the step size is zero,
         the network is judged by the rows that are held out.
     min_cycle : int, default 100
-        The fewest steps of a cycle, if a run has so many.
+        The fewest steps of a cycle, or a quarter of those of a run if that is less.
     last_share : float, default 0.2
         Steps of the last cycle, on all rows, in units of those before.
     rival : float, default 2
@@ -121,9 +121,20 @@ class DeepOptions:
         """Return the steps of a cycle that is a share of ``n_steps``.
 
         >>> DeepOptions().cycle(0.1, 3000), DeepOptions().cycle(0.1, 500), DeepOptions().cycle(0.1, 50)
-        (300, 100, 50)
+        (300, 100, 13)
         """
-        return max(round(share * n_steps), min(self.min_cycle, n_steps))
+        return max(round(share * n_steps), min(self.min_cycle, -(-n_steps // 4)))
+
+    def total(self, n_steps: int, n_samples: int, n_settings: int) -> int:
+        """Return the most steps that a fit takes, if a run has ``n_steps``.
+
+        >>> DeepOptions().total(3000, n_samples=1000, n_settings=6)
+        5568
+        """
+        _, n_runs = self.folds_of(n_samples)
+        short = self.cycle(self.race_share, n_steps)
+        n_cycles = n_settings + (2 if n_settings > 1 else 0)
+        return n_runs * (n_steps + n_cycles * short) + self.cycle(self.last_share, n_steps + short)
 
     def folds_of(self, n_samples: int) -> tuple[int, int]:
         """Return into how many folds so many samples are split, and without how many of them a network is trained.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -30,7 +31,8 @@ from nurf.training._deep_fit import NO_FOLDS, DeepCycle, DeepFit
 from nurf.training._fit import Trial
 from nurf.training._lanes import probes_around
 
-TRIAL_STEPS = 20  # that say how long a step takes
+TRIAL_STEPS = 40  # that say how long a step takes
+MAX_STEPS = 10**7  # that a time budget is turned into
 NO_FOLD = -1
 LOSS_SHARE = 0.1  # of the steps of a cycle, the last ones, whose mean loss is that of the cycle
 
@@ -84,16 +86,15 @@ def steps_within(seconds: float, jet: Jet, spec: DeepSpec, rng: np.random.Genera
     began = time.perf_counter()
     run = trainer.start(first_parameters(data, spec, setting, rng))
     sampling = time.perf_counter() - began
-    times = []
-    for _ in range(TRIAL_STEPS):
-        began = time.perf_counter()
-        run = trainer.advance(run, rows, 1, TRIAL_STEPS, rng)
-        times.append(time.perf_counter() - began)
-    options, n_arms = spec.options, len(spec.settings)
-    _, n_runs = options.folds_of(int(np.count_nonzero(jet.has_value)))
-    n_cycles = n_arms + (2 if n_arms > 1 else 0)
-    runs = (1 + options.race_share * n_cycles) * n_runs + options.last_share * (1 + options.race_share)
-    return max(1, int((seconds - n_runs * n_arms * sampling) / (runs * float(np.median(times)))))
+    run = trainer.advance(run, rows, TRIAL_STEPS // 4, TRIAL_STEPS, rng)  # the first steps take longer
+    began = time.perf_counter()
+    trainer.advance(run, rows, TRIAL_STEPS, 2 * TRIAL_STEPS, rng)
+    step = (time.perf_counter() - began) / TRIAL_STEPS
+    n_samples, n_arms = int(np.count_nonzero(jet.has_value)), len(spec.settings)
+    left = seconds - spec.options.folds_of(n_samples)[1] * n_arms * sampling
+    return max(
+        1, bisect_right(range(MAX_STEPS), left / step, key=lambda n: spec.options.total(n, n_samples, n_arms)) - 1
+    )
 
 
 @dataclass(frozen=True, eq=False)
