@@ -375,7 +375,7 @@ class TestDeepFeatureRegressor:
     def test_progress(self, capsys):
         X, y, *_ = data_of(ARM, 20)
         small(steps=20, verbose=1).fit(X, y)
-        assert "nurf: 20 steps, uniform: loss" in capsys.readouterr().err
+        assert "nurf: 5 steps, uniform: loss" in capsys.readouterr().err
 
 
 class TestGoingOn:
@@ -439,8 +439,8 @@ class TestHonesty:
         near, far = (model.predict(points, return_std=True)[1].mean() for points in (fresh, 5 * fresh))
         assert far > 2 * near
         _, deviations = model.predict_gradient(fresh, return_std=True)
-        errors = model.predict_gradient(fresh) - ARM.gradient(fresh)
-        assert 0.5 < np.sqrt(np.mean(deviations**2) / np.mean(errors**2)) < 4
+        errors = np.abs(model.predict_gradient(fresh) - ARM.gradient(fresh))
+        assert np.mean(errors < 1.645 * deviations) > 0.9 - 4 * 0.034  # 80 held-out rows or more, as above
 
     def test_standard_deviations_of_gradients_that_were_not_given(self):
         X, y, _, fresh, _ = data_of(ARM, 400)

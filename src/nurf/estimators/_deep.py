@@ -48,7 +48,7 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     hidden : sequence of int, default (64, 64, 64, 64, 64)
         Numbers of neurons of the hidden layers.
     steps : int or "auto", default "auto"
-        Steps of a run without the rows that are held out. "auto" is 3000, or 700 with up to 150 samples, for which
+        Steps of a run without the rows that are held out. "auto" is 2700, or 700 with up to 150 samples, for which
         there are five runs, each without a fold.
     time_budget : float, optional
         Seconds that a fit may take, about. Some steps are timed beforehand, and the budget is turned into ``steps``;

@@ -89,7 +89,7 @@ class DeepOptions:
         Hyperplanes of the uniform density have at most this distance from the mean of the inputs.
     """
 
-    n_steps: int = 3000
+    n_steps: int = 2700
     few_steps: int = 700
     schedule: Schedule = field(default_factory=Schedule)
     value_rate: float = 0.5
@@ -167,7 +167,7 @@ class DeepSpec:
     hidden: tuple[int, ...] = (64, 64, 64, 64, 64)
     activation: Nonlinearity = field(default_factory=Tanh)
     settings: tuple[DeepSetting, ...] = (DeepSetting(),)
-    n_steps: int = 3000
+    n_steps: int = 2700
     options: DeepOptions = field(default_factory=DeepOptions)
 
     @property
