@@ -353,6 +353,13 @@ class TestDeepFeatureRegressor:
             assert model.gradient_weight_ > 0
             assert relative_error(model, fresh, values) < 0.7 * alone
 
+    @pytest.mark.parametrize("weight", ["auto", 0.1])
+    def test_absurd_gradients(self, weight):
+        """Beyond the range of single precision, and of their squares."""
+        X, y, gradients, *_ = data_of(ARM, 30)
+        model = small(steps=40, check_gradients=False, gradient_weight=weight).fit(X, y, gradients=1e200 * gradients)
+        assert np.isfinite(model.predict(X)).all()
+
     def test_hessians_are_not_used_and_a_warning_says_so(self):
         X, y, *_ = data_of(ARM, 20)
         with pytest.warns(UserWarning, match="`hessians` are not used in the training"):

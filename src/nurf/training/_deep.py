@@ -194,7 +194,8 @@ def in_training_units(loss: Loss, units: Scaling) -> Loss:
 def balanced_weight(jet: Jet) -> float:
     """Return the weight with which gradients count as much as values: one over their mean square, 0 if all are zero."""
     weights = jet.weights(1) * jet.has_derivative(1)
-    squares = np.sum(jet.derivative_rows(1) ** 2, axis=(1, 2)) / jet.y[:1].size
+    with np.errstate(over="ignore"):
+        squares = np.sum(jet.derivative_rows(1) ** 2, axis=(1, 2)) / jet.y[:1].size
     mean = float(weights @ squares / weights.sum()) if weights.any() else 0.0
     return 1 / mean if mean > 0 else 0.0
 

@@ -75,8 +75,9 @@ class TrainingRows:
             arrays["slope_roots"] = np.sqrt(slope_weights / unit)
         arrays["value_roots"] = np.sqrt(value_weights / unit)
         converted: dict[str, Any] = {}
-        for name, array in arrays.items():
-            converted[name] = None if array is None else np.asarray(array, dtype)
+        with np.errstate(over="ignore"):  # then the loss is infinite, which ends the training
+            for name, array in arrays.items():
+                converted[name] = None if array is None else np.asarray(array, dtype)
         return cls(**converted)
 
     def __len__(self) -> int:
