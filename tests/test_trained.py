@@ -394,7 +394,9 @@ class TestGoingOn:
         assert model.n_iter_ > 1.5 * model.fit_.n_steps
         assert_array_equal(model.fit_.folds.fold_of, held_out.fold_of)
         assert_array_equal(model.fit_.folds.keys, held_out.keys)
-        assert relative_error(model, fresh, values) < first  # as many steps again, at an error far above its limit
+        assert relative_error(model, fresh, values) < 1.5 * first
+        new = small().fit(X, y, gradients=gradients)
+        assert model.fit_.history[0].loss < 0.5 * new.fit_.history[0].loss  # after its first 100 steps
 
     def test_other_data(self):
         X, y, _, fresh, values = data_of(ARM, 400)
