@@ -22,12 +22,11 @@ from nurf.jets import Jet
 from nurf.networks import DeepNetwork, Nonlinearity
 from nurf.networks._nonlinearities import NONLINEARITIES
 from nurf.solvers import Loss
-from nurf.training import DeepFit, DeepSetting, DeepSpec, fit_trained
+from nurf.training import DeepFit, DeepOptions, DeepSetting, DeepSpec, fit_trained
 from nurf.training._deep import balanced_weight
 from nurf.training._progress import watch_cycles
 from nurf.training._trained import steps_within
 
-SCALES = (1.0, 0.3)  # lengths of the first normals
 MAX_WEIGHT = 1e9  # of derivatives beside values: with more, single precision does not resolve the values
 
 
@@ -228,7 +227,7 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         if named is not None:
             densities = [named]
         weights = self._gradient_weights(jet, informative)
-        pairs = [(density, scale) for scale in SCALES for density in densities]
+        pairs = [(density, scale) for scale in DeepOptions().scales for density in densities]
         used = [DeepSetting(*pair, Loss(weight)) for weight in weights if weight > 0 for pair in pairs]
         if weights[-1] > 0:
             return tuple(used)

@@ -62,6 +62,8 @@ class DeepOptions:
         The optimiser.
     batch : int, default 250
         Points of a step.
+    scales : tuple of float, default (1, 0.3)
+        The lengths of the first normals that are tried. Smooth functions are fitted better from short ones.
     race_share : float, default 0.08
         Steps of the first cycle of each setting, in units of those of a run. At its end, where the step size is zero,
         the network is judged by the rows that are held out.
@@ -96,6 +98,7 @@ class DeepOptions:
     last_rate: float = 0.1
     soap: Soap = field(default_factory=Soap)
     batch: int = 250
+    scales: tuple[float, ...] = (1.0, 0.3)
     race_share: float = 0.08
     min_cycle: int = 100
     last_share: float = 0.2
