@@ -9,7 +9,7 @@ import numpy as np
 
 from nurf._blocks import spaced
 from nurf._scaling import Scaling
-from nurf._types import Floats
+from nurf._types import Array, Floats
 from nurf.densities import Density, Uniform
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Ball, DeepNetwork, Nonlinearity, Tanh
@@ -249,7 +249,7 @@ def as_parameters(network: DeepNetwork) -> list[Floats]:
     return [np.vstack([matrix, vector]).astype(np.float32) for matrix, vector in layers]
 
 
-def squared_errors(network: DeepNetwork, jet: Jet) -> float:
-    """Return the weighted sum of the squared errors of the values, outputs added up."""
+def squared_errors(network: DeepNetwork, jet: Jet) -> Array:
+    """Return the squared errors of the values, outputs added up, of shape (n,)."""
     errors = (network.value(jet.X) - jet.y).reshape(len(jet), -1)
-    return float(np.sum(jet.weights(0) @ errors**2))
+    return np.asarray(np.sum(errors**2, axis=1))

@@ -49,8 +49,9 @@ def fit_trained(
     """Return a deep network that is trained on values and gradients.
 
     Some rows are held out. On the others every setting is trained for a short cycle, and the best of them for a long
-    one, unless that makes the error of the held-out rows larger. At the end a short cycle takes all rows. The errors
-    are those of the runs without the held-out rows: of one run, or with few samples of one for each fold.
+    one, unless that makes the errors of the held-out rows larger, their mean square and their median. At the end a
+    short cycle takes all rows. The errors are those of the runs without the held-out rows: of one run, or with few
+    samples of one for each fold.
 
     Parameters
     ----------
@@ -104,6 +105,7 @@ class _Arm:
     setting: DeepSetting
     runs: tuple[Run, ...]
     error: float = np.inf
+    typical: float = np.inf  # the median of the absolute errors, which one row far from the others does not decide
     history: tuple[DeepCycle, ...] = ()
 
 
@@ -156,7 +158,7 @@ class _Training:
         while self.held_out and (len(arms) > 1 or not arms[0].history):
             arms = self._chosen([self._advanced(arm, short) for arm in arms])
         before, best = arms[0], self._advanced(arms[0], n_steps)
-        if before.error < best.error:  # more steps only fitted noise
+        if before.error < best.error and before.typical < best.typical:  # more steps only fitted noise
             best = before
         run, history = best.runs[0], best.history
         if not self.all_rows:
@@ -185,7 +187,7 @@ class _Training:
             self._cycle(trainer, arm, run, part, n_steps, (2, fold, len(arm.history)))
             for fold, (run, part) in enumerate(zip(arm.runs, self.parts, strict=True))
         )
-        error = self._error(runs)
+        error, typical = self._errors(runs)
         seconds, so_far = time.perf_counter() - began, arm.history[-1].n_steps if arm.history else 0
         done = DeepCycle(so_far + n_steps, _last_loss(runs), error, seconds, str(arm.setting))
         self.watch(done)
@@ -193,7 +195,7 @@ class _Training:
             lane = "values alone" if arm.setting.loss == VALUES_ONLY else "all data"
             label = f"{arm.setting}, {done.n_steps} steps"
             self.trials.append(Trial(label, sum(self.spec.hidden), error, seconds, lane, arm.setting.loss))
-        return replace(arm, runs=runs, error=error, history=(*arm.history, done))
+        return replace(arm, runs=runs, error=error, typical=typical, history=(*arm.history, done))
 
     def _trainer(self, arm: _Arm) -> Trainer:
         trainer = self.spec.trainer
@@ -204,15 +206,14 @@ class _Training:
         rows = TrainingRows.of(part, in_training_units(arm.setting.loss, self.units), np.float32)
         return trainer.advance(trainer.start(run.parameters), rows, n_steps, n_steps, self._stream(*key))
 
-    def _error(self, runs: tuple[Run, ...]) -> float:
-        """Return the root mean square error of the held-out rows, outputs added up."""
+    def _errors(self, runs: tuple[Run, ...]) -> tuple[float, float]:
+        """Return the root mean square error of the held-out rows, outputs added up, and the median of their errors."""
         if not self.held_out:
-            return np.nan
-        squares = [
-            squared_errors(self._network(run), jet.with_values()) for run, jet in zip(runs, self.held_out, strict=True)
-        ]
-        weight = sum(float(jet.with_values().weights(0).sum()) for jet in self.held_out)
-        return float(np.sqrt(np.sum(squares) / weight))
+            return np.nan, np.nan
+        jets = [jet.with_values() for jet in self.held_out]
+        squares = np.concatenate([squared_errors(self._network(run), jet) for run, jet in zip(runs, jets, strict=True)])
+        weights = np.concatenate([jet.weights(0) for jet in jets])
+        return float(np.sqrt(weights @ squares / weights.sum())), float(np.sqrt(np.median(squares)))
 
     def _chosen(self, arms: list[_Arm]) -> list[_Arm]:
         """Return the arms that go on, the best first: one, or in the beginning one with derivatives and one without."""
