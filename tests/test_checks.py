@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from nurf import KernelFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor, check_derivatives, problems
+from nurf import (
+    DeepFeatureRegressor,
+    KernelFeatureRegressor,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    check_derivatives,
+    problems,
+)
 
 SMOOTH = [  # between neighbours among 500 points the trapezoidal rule errs by less than a tenth
     problems.get("gaussian_bump"),
@@ -673,10 +680,11 @@ ESTIMATORS = [
     lambda action: RandomFeatureRegressor(30, check_gradients=action, random_state=0),
     lambda action: SparseFeatureRegressor(0.01, gradient_weight=0.1, check_gradients=action, random_state=0),
     lambda action: KernelFeatureRegressor("gaussian", max_rows=400, check_gradients=action),
+    lambda action: DeepFeatureRegressor((16, 16), steps=200, check_gradients=action, random_state=0),
 ]
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["sampled", "sparse", "wide"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["sampled", "sparse", "wide", "deep"])
 class TestInFit:
     @pytest.mark.parametrize("action", ["warn", "raise", False])
     def test_right_gradients_pass(self, estimator, action):

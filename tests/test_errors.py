@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nurf import (
+    DeepFeatureRegressor,
     Jet,
     KernelFeatureRegressor,
     RandomFeatureMap,
@@ -15,6 +16,7 @@ from nurf import (
     polish,
 )
 from nurf._validation import is_number, is_whole
+from nurf.densities import Nonlocal
 from nurf.kernels import FiniteRankKernel, rkhs_norm
 from nurf.networks import Ball
 
@@ -108,6 +110,16 @@ PARAMETERS = [
     ),
     (KernelFeatureRegressor, {"check_gradients": None}, "`check_gradients` must be 'warn', 'raise' or False, got None"),
     (KernelFeatureRegressor, {"verbose": -1}, "`verbose` must be a whole number >= 0, got -1"),
+    (DeepFeatureRegressor, {"hidden": ()}, r"`hidden` must be one or more whole numbers >= 1, got \(\)"),
+    (DeepFeatureRegressor, {"hidden": (8, 0)}, r"`hidden` must be one or more whole numbers >= 1, got \(8, 0\)"),
+    (DeepFeatureRegressor, {"hidden": (10**6, 10**6)}, "`hidden` must be at most 100000000 weights in all, got"),
+    (DeepFeatureRegressor, {"steps": 0}, "`steps` must be 'auto' or a whole number >= 1, got 0"),
+    (DeepFeatureRegressor, {"time_budget": -1.0}, "`time_budget` must be None or a number > 0, got -1.0"),
+    (DeepFeatureRegressor, {"time_budget": 1.0, "steps": 9}, "`steps` must be 'auto' if there is a `time_budget`, got"),
+    (DeepFeatureRegressor, {"activation": "relu"}, "`activation` must be one of 'tanh', 'silu', got 'relu'"),
+    (DeepFeatureRegressor, {"gradient_weight": 1e20}, "`gradient_weight` must be 'auto' or a number from 0 to 1e.09"),
+    (DeepFeatureRegressor, {"warm_start": "no"}, "`warm_start` must be True or False, got 'no'"),
+    (DeepFeatureRegressor, {"density": Nonlocal(2)}, "needs hessians, got gradients"),
 ]
 
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from nurf import RandomFeatureRegressor, SparseFeatureRegressor
+from nurf import DeepFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor
 from nurf.training import _progress
 
 LINE = re.compile(r"nurf: (\d+) neurons, arm (\d+), [\d.e+-]+ (?:s|min|h): error (\S+), (.*)")
@@ -24,6 +24,7 @@ def fitted(n_neurons=30, **parameters):
 def test_nothing_is_said_by_default(capsys, caplog):
     fitted()
     SparseFeatureRegressor(0.01, random_state=0).fit(*data()[:2])
+    DeepFeatureRegressor((8,), steps=20, random_state=0).fit(*data()[:2])
     assert capsys.readouterr() == ("", "")
     assert caplog.records == []
 

@@ -2,11 +2,23 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from nurf import KernelFeatureRegressor, RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor
-
-
-@parametrize_with_checks(
-    [RandomFeatureRegressor(), SparseFeatureRegressor(), KernelFeatureRegressor(), RandomFeatureMap()]
+from nurf import (
+    DeepFeatureRegressor,
+    KernelFeatureRegressor,
+    RandomFeatureMap,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
 )
+
+ESTIMATORS = [
+    RandomFeatureRegressor(),
+    SparseFeatureRegressor(),
+    KernelFeatureRegressor(),
+    DeepFeatureRegressor((16, 16), steps=150),
+    RandomFeatureMap(),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
 def test_sklearn_contract(estimator, check):
     check(estimator)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nurf import activations, densities, differentiation, jets, kernels, networks, problems, solvers, training
 from nurf._derivative_checks import DerivativeCheck, check_derivatives
 from nurf.estimators import (
+    DeepFeatureRegressor,
     KernelFeatureRegressor,
     RandomFeatureMap,
     RandomFeatureRegressor,
@@ -18,6 +19,7 @@ from nurf.jets import Jet
 __version__ = version("nurf")
 
 __all__ = [  # without `plots`: `from nurf import *` must not require matplotlib
+    "DeepFeatureRegressor",
     "DerivativeCheck",
     "Jet",
     "KernelFeatureRegressor",

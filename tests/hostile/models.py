@@ -4,8 +4,15 @@ import warnings
 
 import numpy as np
 
-from nurf import KernelFeatureRegressor, RandomFeatureMap, RandomFeatureRegressor, SparseFeatureRegressor
+from nurf import (
+    DeepFeatureRegressor,
+    KernelFeatureRegressor,
+    RandomFeatureMap,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+)
 from nurf.kernels import KernelNetwork
+from nurf.networks import DeepNetwork
 
 
 def fixed(data):
@@ -36,15 +43,24 @@ def wide(data):
     return KernelFeatureRegressor("gaussian", max_rows=300)
 
 
+def deep(data):
+    return DeepFeatureRegressor((8, 8), steps=60, random_state=0)
+
+
 def transformer(data):
     return RandomFeatureMap(20, random_state=0)
 
 
-MODELS = {"fixed": fixed, "automatic": automatic, "sparse": sparse, "wide": wide}
+MODELS = {"fixed": fixed, "automatic": automatic, "sparse": sparse, "wide": wide, "deep": deep}
 
 
 def sizes(network):
-    """The absolute values of the coefficients, of neurons or of a kernel and its derivatives."""
+    """The absolute values of the outer weights, or of the coefficients of a kernel and its derivatives.
+
+    They are the sizes of the terms whose sum a prediction is.
+    """
+    if isinstance(network, DeepNetwork):
+        return np.abs(network.weights[-1]).ravel()
     if not isinstance(network, KernelNetwork):
         return np.abs(network.coefficients).ravel()
     parts = [network.tail_coef]

@@ -5,8 +5,16 @@ import re
 import numpy as np
 
 from hostile import claims
-from nurf import KernelFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor, activations, densities
+from nurf import (
+    DeepFeatureRegressor,
+    KernelFeatureRegressor,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    activations,
+    densities,
+)
 from nurf.kernels import Matern52
+from nurf.networks import SiLU
 from nurf.solvers import L1, LogPenalty
 
 SHARED = {
@@ -50,10 +58,22 @@ WIDE = {
     "check_gradients": ["warn", "raise", False],
     "verbose": [0, np.int64(1)],
 }
+DEEP = {
+    "hidden": [(8,), [5, 6], np.array([4, 4, 4]), 7],
+    "steps": [1, 20, np.int64(50)],
+    "gradient_weight": ["auto", 0, 0.1, 1, 1e6],
+    "activation": ["tanh", "silu", SiLU()],
+    "density": SHARED["density"],
+    "scaling": SHARED["scaling"],
+    "check_gradients": [False, "warn"],
+    "warm_start": [False, True],
+    "random_state": SHARED["random_state"],
+}
 TABLES = {
     RandomFeatureRegressor: (RANDOM, {"n_neurons": 20}),
     SparseFeatureRegressor: (SPARSE, {"max_iter": 3}),
     KernelFeatureRegressor: (WIDE, {"max_rows": 200}),
+    DeepFeatureRegressor: (DEEP, {"hidden": (8, 8), "steps": 30}),
 }
 
 

@@ -33,6 +33,7 @@ TAKEN = {
     "width": {"None"},
     "max_neurons": {"None"},
     "rank": {"None"},
+    "time_budget": {"None"},
     "random_state": {"None", "True"},
     "check_gradients": {"True"},
 }
@@ -71,6 +72,18 @@ PARAMETERS = {
         "random_state",
     ),
     "wide": ("kernel", "metric", "rank", "mean", "selection", "max_rows", "check_gradients"),
+    "deep": (
+        "hidden",
+        "steps",
+        "time_budget",
+        "gradient_weight",
+        "activation",
+        "density",
+        "scaling",
+        "check_gradients",
+        "warm_start",
+        "random_state",
+    ),
     "transformer": ("n_neurons", "density", "activation", "width", "scaling", "random_state"),
 }
 NO_ARRAYS = {
@@ -180,5 +193,5 @@ def refuses_validation(kind):
 
 def refuses_absurd_sizes(data, make, rng):
     model = make(data)
-    name = "n_initial" if "n_initial" in model.get_params() else "n_neurons"
+    name = next(name for name in ("n_initial", "n_neurons", "hidden") if name in model.get_params())
     refused(model.set_params(**{name: 10 ** int(rng.integers(9, 40))}), data, f"`{name}` must be at most")

@@ -1,8 +1,16 @@
 """scikit-learn estimators: thin shells around ``nurf.training``."""
 
+from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor, polish
 
-__all__ = ["KernelFeatureRegressor", "RandomFeatureMap", "RandomFeatureRegressor", "SparseFeatureRegressor", "polish"]
+__all__ = [
+    "DeepFeatureRegressor",
+    "KernelFeatureRegressor",
+    "RandomFeatureMap",
+    "RandomFeatureRegressor",
+    "SparseFeatureRegressor",
+    "polish",
+]

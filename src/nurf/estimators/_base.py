@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, Self
@@ -177,24 +177,30 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         -------
         self
         """
+        data = {
+            "gradients": gradients,
+            "gradients_at": gradients_at,
+            "directions": directions,
+            "hessians": hessians,
+            "sample_weight": sample_weight,
+            "derivative_weight": derivative_weight,
+            "validation": validation,
+        }
+        return self._fit_arrays(X, y, data, self._fit)
+
+    def _fit_arrays(
+        self, X: Any, y: Any, data: dict[str, Any], fit: Callable[[Jet, Any], list[Warning]], reset: bool = True
+    ) -> Self:
+        """Check the arrays and call ``fit`` with a jet. Without ``reset``, inputs must be those of the fit before."""
         with unchanged_on_error(self):
             require_numbers(X=X, y=y)
-            data = matched(
-                X,
-                y=y,
-                gradients=gradients,
-                gradients_at=gradients_at,
-                directions=directions,
-                hessians=hessians,
-                sample_weight=sample_weight,
-                derivative_weight=derivative_weight,
-                validation=validation,
-            )
-            X, y = validate_data(self, X, data.pop("y"), multi_output=True, y_numeric=True, dtype=np.float64)
+            data = matched(X, y=y, **data)
+            y = data.pop("y")
+            X, y = validate_data(self, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64)
             validation = data.pop("validation")
-            found = self._fit(canonical(assemble(X, y, **data)), validation)
+            found = fit(canonical(assemble(X, y, **data)), validation)
         for warning in found:
-            warnings.warn(warning, stacklevel=2)
+            warnings.warn(warning, stacklevel=3)
         return self
 
     @abstractmethod
@@ -218,7 +224,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
 
         With ``return_std`` also their standard deviations, of the same shape: those of new measurements, noise
         included. With more than 150 samples they are those of ridge regression in the Bayesian view; with fewer, and
-        for trained networks, they come from refits on folds.
+        for trained networks, they come from samples that are left out in folds.
         """
         points = self._inputs(X)
         values = self.scaling_.values_back(self.fit_.network.value(points))
@@ -254,8 +260,10 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         For samples that are exchangeable with the new ones, the coverage is at least ``2 coverage - 1``, whatever their
         distribution, and in practice about ``coverage`` (Barber, Candes, Ramdas, Tibshirani 2021). Up to 150 samples
         leave in seven folds, and neurons are sampled without them (CV+). More samples leave one by one, in closed form,
-        and the neurons stay (the jackknife+). The width and alpha are always those of all samples. Trained networks are
-        trained again without each of five folds (CV+).
+        and the neurons stay (the jackknife+). The width and alpha are always those of all samples. Shallow networks
+        with trained neurons are trained again without each of five folds (CV+). Deep ones are trained without each of
+        five folds up to 150 samples, and with more without one fold, whose errors are put around the fit without it
+        (split conformal). Their setting and the end of their training were chosen by the same errors, among few.
         """
         if not (is_number(coverage) and 0 < coverage < 1):
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")

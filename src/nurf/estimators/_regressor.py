@@ -15,7 +15,7 @@ from nurf.estimators._base import ShallowRegressor, choose, sampling_order, zero
 from nurf.estimators._checks import checked_gradients
 from nurf.estimators._choices import RacesSettings
 from nurf.estimators._data import split
-from nurf.estimators._report import Report, describe, describe_loss
+from nurf.estimators._report import Report, describe, describe_loss, describe_sampling
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
 from nurf.solvers._coverage import MIN_ERRORS
@@ -236,6 +236,7 @@ class RandomFeatureRegressor(ShallowRegressor, RacesSettings):
                                    ...
         """
         check_is_fitted(self, "fit_")
-        derivatives = describe_loss(self.fit_, self._has_derivatives, self.gradient_check_)
+        unused = describe_sampling(None if self.fit_.stage is None else self.fit_.stage.setting)
+        derivatives = describe_loss(self.fit_, self._has_derivatives, self.gradient_check_, unused)
         scale, rule = self.scaling_.y_scale, self._rule_name
         return describe(self.fit_, self.n_samples_, self.n_features_in_, scale, rule, derivatives)

@@ -14,7 +14,7 @@ from nurf._types import Array
 from nurf.solvers import VALUES_ONLY
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.process import rounding_floor
-from nurf.training import Fit, Setting, ShallowFit, Trial, WideFit
+from nurf.training import DeepFit, Fit, Setting, ShallowFit, Trial, WideFit
 
 SHOWN = 5  # of the arms that were tried at one size
 MAX_OUTPUTS = 10  # whose errors are shown
@@ -72,6 +72,38 @@ def describe(fit: ShallowFit, n_samples: int, n_features: int, y_scale: Array, r
         lines.append(("note", f"a stage sampled from the data, not the residual: {fallbacks[-1]}"))
     seconds = sum(trial.seconds for trial in fit.trials)
     title = f"{features.n_neurons} neurons for {n_samples} samples in {n_features} dimensions, {seconds:.2g} s"
+    return Report(title, tuple(lines))
+
+
+def describe_deep(fit: DeepFit, n_samples: int, y_scale: Array, given: bool, check: DerivativeCheck | None) -> Report:
+    """Return what was chosen for a deep network, what else was tried, and the course of its training.
+
+    Parameters
+    ----------
+    fit : DeepFit
+    n_samples : int
+    y_scale : array of shape () or (k,)
+        The standard deviation of the values of each output.
+    given : bool
+        Whether derivatives were given.
+    check : DerivativeCheck or None
+        The comparison of the gradients with the values.
+    """
+    network, setting = fit.network, fit.setting
+    sampled = "used in the sampling only" if setting.density.needs else "not used"
+    lines = [
+        ("hidden layers", " x ".join(map(str, network.hidden))),
+        ("first layer", type(setting.density).__name__ + (" of the data" if setting.density.needs else "")),
+        ("derivatives in the loss", describe_loss(fit, given, check, sampled)),
+        *_errors(fit, y_scale),
+        *_race(fit.trials),
+    ]
+    for number, cycle in enumerate(fit.history):
+        error = "" if np.isnan(cycle.error) else f", error {cycle.error:.2g} of rows that are held out"
+        rows = " with all rows" if cycle.label == "all rows" else ""
+        text = f"{cycle.n_steps} steps{rows}: loss {cycle.loss:.2g}{error}, {cycle.seconds:.2g} s"
+        lines.append(("" if number else "training", text))
+    title = f"{len(network.hidden)} hidden layers for {n_samples} samples in {network.dimension} dimensions"
     return Report(title, tuple(lines))
 
 
@@ -167,7 +199,7 @@ def _noise(noise: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def describe_loss(fit: ShallowFit, given: bool, check: DerivativeCheck | None) -> str:
+def describe_loss(fit: Fit, given: bool, check: DerivativeCheck | None, unused: str) -> str:
     """Return what became of the derivatives: how much they count in the loss, or why they do not.
 
     Parameters
@@ -177,19 +209,18 @@ def describe_loss(fit: ShallowFit, given: bool, check: DerivativeCheck | None) -
         Whether any were given.
     check : DerivativeCheck or None
         The comparison of the gradients with the values.
+    unused : str
+        What became of them if they do not count in the loss.
     """
     if not given:
         return "none were given"
     wrong = f"they contradict the values ({check.message})" if check is not None and check.consistent is False else ""
     errors = _errors_with_and_without(fit.trials)
     if fit.loss != VALUES_ONLY:
-        used = ", ".join(f"{kind} {getattr(fit.loss, kind):g}" for kind in fit.loss.kinds)
+        used = ", ".join(f"{kind} {getattr(fit.loss, kind):.3g}" for kind in fit.loss.kinds)
         reasons = [f"although {wrong}" if wrong else "", f"they help, {errors}" if errors else ""]
     else:
-        setting = None if fit.stage is None else fit.stage.setting
-        used = "not used"
-        if setting is not None and setting.needs:  # derivatives that are estimated may contain the known ones, or not
-            used = "used in the sampling only" if setting.source.keeps_neurons else "not used in the loss"
+        used = unused
         no_help = "they do not help here" if errors else "their weight is 0"
         reasons = [wrong or no_help, errors]
     return ": ".join(part for part in (used, ", ".join(filter(None, reasons))) if part)
@@ -203,6 +234,13 @@ def _errors_with_and_without(trials: tuple[Trial, ...]) -> str:
         if np.isfinite([with_, without]).all():
             return f"error {with_:.2g} with and {without:.2g} without them ({size} neurons)"
     return ""
+
+
+def describe_sampling(setting: Setting | None) -> str:
+    """Return what became of derivatives that do not count in the loss of a sampled network."""
+    if setting is None or not setting.needs:
+        return "not used"  # derivatives that are estimated may contain the known ones, or not
+    return "used in the sampling only" if setting.source.keeps_neurons else "not used in the loss"
 
 
 def _density(setting: Setting) -> str:

@@ -2,6 +2,8 @@
 
 from nurf.training._arms import fit_searched
 from nurf.training._crossfit import CrossFit
+from nurf.training._deep import DeepOptions, DeepSetting, DeepSpec
+from nurf.training._deep_fit import DeepCycle, DeepFit
 from nurf.training._fit import Fit, ShallowFit, Stage, Trial
 from nurf.training._lanes import Lane
 from nurf.training._learning import Learning
@@ -16,12 +18,18 @@ from nurf.training._settings import FromData, FromNetwork, FromResidual, Setting
 from nurf.training._sparse import SparseFit, SparseStep, fit_sparse
 from nurf.training._stages import Task, fit_adaptive, fit_random, stage_counts
 from nurf.training._thinning import thinned
+from nurf.training._trained import fit_trained
 from nurf.training._wide import WideFit, WideLane, fit_wide
 
 __all__ = [
     "ALPHAS",
     "Arm",
     "CrossFit",
+    "DeepCycle",
+    "DeepFit",
+    "DeepOptions",
+    "DeepSetting",
+    "DeepSpec",
     "Diagonal",
     "Fit",
     "FromData",
@@ -52,6 +60,7 @@ __all__ = [
     "fit_robust",
     "fit_searched",
     "fit_sparse",
+    "fit_trained",
     "fit_wide",
     "n_directions",
     "polish",

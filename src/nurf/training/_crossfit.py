@@ -23,7 +23,7 @@ from nurf.solvers._coverage import (
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Fits without each of several folds, and their errors at the samples that they did not see.
+    """Fits without each of several folds, or some of them, and their errors at the samples that they did not see.
 
     Neurons are sampled, or trained, without the fold, so that the errors are those of the whole method. With the
     fits ``f_{-j}`` without fold ``j`` of ``J``, and the errors ``e_k`` at the samples, intervals are those of CV+
@@ -53,6 +53,8 @@ class CrossFit:
         Errors of the gradients; NaN if unknown.
     gradient_variances : array of shape (g, k, d)
         The same variance of the gradients.
+    n_folds : int
+        ``J``.
     """
 
     network: Network
@@ -63,10 +65,18 @@ class CrossFit:
     variances: Array
     gradient_errors: Array
     gradient_variances: Array
+    n_folds: int
 
     @classmethod
-    def of(cls, network: Network, folds: Sequence[Network], held_out: Sequence[Jet]) -> CrossFit:
-        """Return the cross-fit of ``network``, with the samples that each of the ``folds`` did not see."""
+    def of(
+        cls, network: Network, folds: Sequence[Network], held_out: Sequence[Jet], n_folds: int | None = None
+    ) -> CrossFit:
+        """Return the cross-fit of ``network``, with the samples that each of the ``folds`` did not see.
+
+        ``n_folds`` is the number of folds into which the samples were split, if networks were only fitted without some
+        of them.
+        """
+        n_folds = len(folds) if n_folds is None else n_folds
         valued = [jet.with_values() for jet in held_out]
         fold_of = np.repeat(np.arange(len(folds)), [len(jet) for jet in valued])
         weights = np.concatenate([jet.weights(0) for jet in valued])
@@ -79,9 +89,10 @@ class CrossFit:
             fold_of,
             np.concatenate(errors) * np.sqrt(weights / np.mean(weights))[:, None],
             weights,
-            _variances(network, folds, points, _value),
+            (n_folds - 1) * _mean_squares(network, folds, points, _value),
             np.concatenate(slopes),
-            _gradient_variances(network, folds, held_out),
+            (n_folds - 1) * _gradient_squares(network, folds, held_out),
+            n_folds,
         )
 
     @classmethod
@@ -144,22 +155,26 @@ class CrossFit:
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
         require_errors(len(self.errors))
-        variances = _variances(self.network, self.folds, X, _value)
-        return _calibrated(variances, self.errors, self.variances, self.effective)
+        return _calibrated(self._variances(X, _value), self.errors, self.variances, self.effective)
 
     def gradient_std(self, X: Array) -> Array:
         """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d).
 
         If a partial derivative is not known at any sample, the difference between the fits stands for its error, with
-        the factor by which the errors of the values are larger than this difference.
+        the factor by which the errors of the values are larger than this difference. It is NaN if the fits do not
+        differ, but have errors.
         """
         require_errors(len(self.errors))
-        variances = _variances(self.network, self.folds, X, _gradient)
-        size = np.sqrt(np.mean(self.variances, axis=0))
-        factor = np.divide(self.output_errors, size, out=np.ones_like(size), where=size > 0)
+        variances = self._variances(X, _gradient)
+        size, errors = np.sqrt(np.mean(self.variances, axis=0)), self.output_errors
+        factor = np.divide(errors, size, out=np.where(errors > 0, np.nan, 1.0), where=size > 0)
         known = self._known_gradients >= MIN_ERRORS
         calibrated = _calibrated(variances, self.gradient_errors, self.gradient_variances)
         return np.where(known, calibrated, np.sqrt(variances) * factor[:, None])
+
+    def _variances(self, X: Array, evaluate: Callable[[Network, Array], Array]) -> Array:
+        """Return the jackknife's variances of the values (n, k), or of the gradients (n, k, d), at the points."""
+        return (self.n_folds - 1) * _mean_squares(self.network, self.folds, X, evaluate)
 
     def interval(self, X: Array, coverage: float) -> Array:
         """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2)."""
@@ -196,22 +211,12 @@ def _gradient_errors(fold: Network, jet: Jet) -> Array:
     return np.asarray((jet.gradients - fold.gradient(jet.X)).reshape(shape))
 
 
-def _gradient_variances(network: Network, folds: Sequence[Network], held_out: Sequence[Jet]) -> Array:
-    """Return the jackknife's variances of the gradients at the samples, of shape (n, k, d), NaN if there are none."""
+def _gradient_squares(network: Network, folds: Sequence[Network], held_out: Sequence[Jet]) -> Array:
+    """Return the mean squares of the gradients of ``f_{-j} - f`` at the samples, (n, k, d), NaN if there are none."""
     X = np.concatenate([jet.X for jet in held_out])
     if held_out[0].gradients is None or not network.n_derivatives:
         return np.full((len(X), network.n_outputs, X.shape[1]), np.nan)
-    return _variances(network, folds, X, _gradient)
-
-
-def _variances(
-    network: Network,
-    folds: Sequence[Network],
-    X: Array,
-    evaluate: Callable[[Network, Array], Array],
-) -> Array:
-    """Return the jackknife's variances of the values (n, k), or of the gradients (n, k, d), at the points."""
-    return (len(folds) - 1) * _mean_squares(network, folds, X, evaluate)
+    return _mean_squares(network, folds, X, _gradient)
 
 
 def _mean_squares(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nurf.solvers._rows import rows_per_sample
+from nurf.training._deep_fit import DeepCycle
 from nurf.training._fit import ShallowFit, Trial
 from nurf.training._lanes import Lane
 from nurf.training._sparse import SparseStep
@@ -47,6 +48,17 @@ def watch_path(verbose: int) -> Callable[[SparseStep], None] | None:
         return None
     return lambda step: _say(
         f"alpha {step.alpha:.2g}: {step.n_neurons} neurons, error {step.error:.2g}, {_duration(step.seconds)}"
+    )
+
+
+def watch_cycles(verbose: int) -> Callable[[DeepCycle], None] | None:
+    """Return what is called with each cycle of the training of a deep network, or None for silence."""
+    if not verbose:
+        return None
+    return lambda cycle: _say(
+        f"{cycle.n_steps} steps, {cycle.label}: loss {cycle.loss:.2g}, "
+        + ("" if np.isnan(cycle.error) else f"error {cycle.error:.2g}, ")
+        + _duration(cycle.seconds)
     )
 
 

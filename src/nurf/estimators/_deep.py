@@ -1,0 +1,282 @@
+"""The regressor with a deep network, all weights trained from sampled ones."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from nurf._scaling import Scaling
+from nurf._validation import is_number, is_whole
+from nurf.activations import Sigmoid
+from nurf.densities import Density, Nonlocal, Uniform
+from nurf.estimators._base import MAX_WEIGHTS, NetworkRegressor, SamplesHyperplanes, choose, zero_derivatives
+from nurf.estimators._checks import checked_gradients
+from nurf.estimators._data import split
+from nurf.estimators._report import Report, describe_deep
+from nurf.jets import Jet
+from nurf.networks import DeepNetwork, Nonlinearity
+from nurf.networks._nonlinearities import NONLINEARITIES
+from nurf.solvers import Loss
+from nurf.training import DeepFit, DeepOptions, DeepSetting, DeepSpec, fit_trained
+from nurf.training._deep import balanced_weight
+from nurf.training._progress import watch_cycles
+from nurf.training._trained import steps_within
+
+MAX_WEIGHT = 1e9  # of derivatives beside values: with more, single precision does not resolve the values
+
+
+class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
+    """Regression by a deep network whose weights are all trained, on values and gradients.
+
+    The hyperplanes of the first layer are sampled from a density built from derivative data; from there all weights are
+    trained by SOAP, Adam in the eigenbases of Shampoo's factors, on the mean squared error of the values plus
+    ``gradient_weight`` times that of the gradients. Inputs and values are scaled inside; all derivatives, in and out,
+    are in the units of the data.
+
+    Some rows are held out of the training. They decide between the settings that the parameters leave open, end the
+    training when more steps would fit noise, and say how large the error is. At the end a short cycle of steps takes
+    all rows. ``report()`` shows what was tried and the course of the training.
+
+    Parameters
+    ----------
+    hidden : sequence of int, default (64, 64, 64, 64, 64)
+        Numbers of neurons of the hidden layers.
+    steps : int or "auto", default "auto"
+        Steps of a run without the rows that are held out. "auto" is 2700, or 700 with up to 150 samples, for which
+        there are five runs, each without a fold.
+    time_budget : float, optional
+        Seconds that a fit may take, about. Some steps are timed beforehand, and the budget is turned into ``steps``;
+        ``n_steps_`` tells how many, so that the same model can be fitted again. Then ``steps`` must be "auto".
+    gradient_weight : float or "auto", default "auto"
+        Weight of the squared residual of a gradient in the loss, relative to that of a value, both in scaled units.
+        "auto" tries the weight with which both count the same, and 0: derivatives are only used if they clearly lower
+        the error of the rows that are held out.
+    activation : {"tanh", "silu"} or Nonlinearity, default "tanh"
+        The activation of all layers.
+    density : str or Density, default "auto"
+        The density of the hyperplanes of the first layer: "uniform", "active_subspace", "local", "nonlocal",
+        "representation", or an object of ``nurf.densities``. "auto" chooses between nonlocal and uniform.
+    scaling : {"box", "ball", None}, default "box"
+        How inputs are mapped into the unit ball: each by its own range, all by one factor, or not at all.
+    check_gradients : {"warn", "raise", False}, default "warn"
+        What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
+        warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
+    warm_start : bool, default False
+        Whether a second ``fit`` goes on from the network of the first, in its units and with its setting, as
+        ``partial_fit`` does.
+    random_state : int, RandomState, Generator or None, default None
+        Seed for the first weights, the batches, and the rows that are held out.
+    verbose : int, default 0
+        1 to write a line for each cycle of the training to the standard error.
+
+    Attributes
+    ----------
+    network_ : DeepNetwork
+        The fitted network, as a function of unscaled inputs.
+    gradient_weight_ : float
+        The weight of gradients in the loss.
+    density_ : Density
+        The density of the first layer.
+    n_steps_ : int
+        Steps of a run: the parameter ``steps``, or what "auto" or the time budget was turned into.
+    n_iter_ : int
+        Steps that were taken from the first weights of the network to the last, those of earlier fits included.
+    n_samples_ : int
+        Number of samples that were fitted.
+    fit_ : DeepFit
+        The fit in scaled units, with the settings that were tried and the cycles of the training.
+    scaling_ : Scaling
+        The change of units.
+    estimated_error_ : float or array of shape (k,)
+        The estimated root mean square error at new points, in the units of each output, from the rows that are held
+        out; NaN with fewer than three of them. It is that of the network before its last cycle, which takes these rows
+        too and lowers it a little.
+    uncertainty_ : CrossFit
+        The uncertainty of the fit, in scaled units, from the same rows.
+    gradient_check_ : DerivativeCheck or None
+        The comparison of the gradients with the values; None if there was none.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+
+    Notes
+    -----
+    Hessians are not in the loss, and a warning says so: that takes third derivatives of the network, at many times the
+    cost. With several outputs, each step fits the gradients of random combinations of the outputs, which on average is
+    the loss of all gradients, so that many outputs take little longer than one.
+
+    Examples
+    --------
+    >>> from nurf import problems
+    >>> rng = np.random.default_rng(0)
+    >>> arm = problems.get("robot_arm", dimension=4)
+    >>> data = arm.jet(arm.sample(300, rng))
+    >>> model = DeepFeatureRegressor((32, 32, 32), steps=500, random_state=0)
+    >>> model = model.fit(data.X, data.y, gradients=data.gradients)
+    >>> fresh = arm.sample(1000, rng)
+    >>> bool(model.score(fresh, arm.value(fresh)) > 0.99)
+    True
+    """
+
+    fit_: DeepFit
+    network_: DeepNetwork
+    n_iter_: int
+    activation: Any
+
+    def __init__(
+        self,
+        hidden: Any = (64, 64, 64, 64, 64),
+        *,
+        steps: int | str = "auto",
+        time_budget: float | None = None,
+        gradient_weight: float | str = "auto",
+        activation: str | Nonlinearity = "tanh",
+        density: str | Density = "auto",
+        scaling: str | None = "box",
+        check_gradients: str | bool = "warn",
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.steps = steps
+        self.time_budget = time_budget
+        self.gradient_weight = gradient_weight
+        self.activation = activation
+        self.density = density
+        self.scaling = scaling
+        self.check_gradients = check_gradients
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def partial_fit(self, X: Any, y: Any, **data: Any) -> Self:
+        """Train on from where the network is, on the given rows, with the arguments of ``fit``.
+
+        Units and setting stay those of the first fit. Rows that were held out then are held out again, others at
+        random, so that the estimated error stays that of rows that did not train, also if the rows are the same. On
+        other rows alone the network may forget those before: give both.
+        """
+        if not hasattr(self, "fit_"):
+            return self.fit(X, y, **data)
+        return self._fit_arrays(X, y, data, partial(self._fit_from, self.fit_), reset=False)
+
+    def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
+        return self._fit_from(getattr(self, "fit_", None) if self.warm_start else None, jet, validation)
+
+    def _fit_from(self, start: DeepFit | None, jet: Jet, validation: Any) -> list[Warning]:
+        """Fit, from the network of ``start`` if there is one."""
+        check, found = checked_gradients(jet, self.check_gradients)
+        if "hessians" in jet.known:
+            found.append(UserWarning("`hessians` are not used in the training: `RandomFeatureRegressor` fits them"))
+        rng = self._generator()
+        jet, held_out = split(jet, validation, rng)
+        if start is not None:
+            require_shape(jet, start.network)
+        scaling = self.scaling_ if start is not None else Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
+        scaled = scaling(jet)
+        spec = self._spec(scaled, found)
+        if start is not None:
+            spec = replace(spec, hidden=start.network.hidden, activation=start.network.activation)
+        spec = self._with_steps(spec, scaled)
+        fit = fit_trained(
+            scaled,
+            spec,
+            rng,
+            validation=None if held_out is None else scaling(held_out),
+            start=start,
+            watch=watch_cycles(self._verbosity()),
+        )
+        before = 0 if start is None else self.n_iter_
+        self._set_fit(fit, scaling, fit.crossfit)
+        self.density_, self.gradient_weight_ = fit.setting.density, fit.loss.gradients
+        self.n_steps_, self.n_iter_, self.n_samples_ = spec.n_steps, before + fit.n_steps, len(jet)
+        self.gradient_check_, self._has_derivatives = check, bool(scaled.known)
+        return found
+
+    def report(self) -> Report:
+        """Return what was chosen and tried, and the course of the training, to print or to show in a notebook."""
+        check_is_fitted(self, "fit_")
+        return describe_deep(
+            self.fit_, self.n_samples_, self.scaling_.y_scale, self._has_derivatives, self.gradient_check_
+        )
+
+    def _spec(self, jet: Jet, found: list[Warning]) -> DeepSpec:
+        """Return what is trained, as the parameters say, and note warnings in ``found``."""
+        if not isinstance(self.warm_start, bool | np.bool_):
+            raise ValueError(f"`warm_start` must be True or False, got {self.warm_start!r}")
+        activation = self.activation
+        if not isinstance(activation, Nonlinearity):
+            activation = choose("activation", activation, NONLINEARITIES)()
+        zero = zero_derivatives(jet, 1)
+        if self.density == "auto":
+            found += zero
+        return DeepSpec(self._hidden(jet), activation, self._settings(jet, "gradients" in jet.known and not zero))
+
+    def _settings(self, jet: Jet, informative: bool) -> tuple[DeepSetting, ...]:
+        """Return what may be chosen; ``informative`` if gradients are known that are not all zero."""
+        named = self._named_density(Sigmoid())
+        if named is not None and (missing := named.missing(jet)):
+            got = " and ".join(sorted(jet.known)) or "no derivatives"
+            raise ValueError(f"{named!r} needs {' and '.join(missing)}, got {got}: pass them, or use density='auto'")
+        densities: list[Density] = [Nonlocal(1), Uniform()] if informative else [Uniform()]
+        if named is not None:
+            densities = [named]
+        weights = self._gradient_weights(jet, informative)
+        pairs = [(density, scale) for scale in DeepOptions().scales for density in densities]
+        used = [DeepSetting(*pair, Loss(weight)) for weight in weights if weight > 0 for pair in pairs]
+        if weights[-1] > 0:
+            return tuple(used)
+        if used:  # beside them, what does not depend on the derivatives
+            pairs = [(density, scale) for density, scale in pairs if not (named is None and density.needs)]
+        return (*used, *(DeepSetting(*pair) for pair in pairs))
+
+    def _gradient_weights(self, jet: Jet, informative: bool) -> list[float]:
+        """Return the weights of gradients that are tried."""
+        weight = self.gradient_weight
+        if isinstance(weight, str) and weight == "auto":
+            return [min(balanced_weight(jet), MAX_WEIGHT), 0.0] if informative else [0.0]
+        if not (is_number(weight) and 0 <= weight <= MAX_WEIGHT):  # type: ignore[operator]
+            raise ValueError(f"`gradient_weight` must be 'auto' or a number from 0 to {MAX_WEIGHT:g}, got {weight!r}")
+        if weight > 0 and "gradients" not in jet.known:  # type: ignore[operator]
+            raise ValueError(f"`gradient_weight` = {weight!r} needs gradients, got none")
+        return [float(weight)]
+
+    def _hidden(self, jet: Jet) -> tuple[int, ...]:
+        """Return the sizes of the hidden layers; raise if there are none, or too many weights for any fit."""
+        sizes = tuple(np.ravel(np.asarray(self.hidden, object)))
+        if not sizes or not all(is_whole(size) for size in sizes):
+            raise ValueError(f"`hidden` must be one or more whole numbers >= 1, got {self.hidden!r}")
+        layers = (jet.n_features, *(int(size) for size in sizes), jet.y[:1].size)
+        n_weights = sum((a + 1) * b for a, b in itertools.pairwise(layers))
+        if n_weights > MAX_WEIGHTS:
+            raise ValueError(f"`hidden` must be at most {MAX_WEIGHTS} weights in all, got {self.hidden!r}: {n_weights}")
+        return tuple(int(size) for size in sizes)
+
+    def _with_steps(self, spec: DeepSpec, jet: Jet) -> DeepSpec:
+        """Return the spec with the number of steps, from the parameters."""
+        auto = isinstance(self.steps, str) and self.steps == "auto"
+        if not auto and not is_whole(self.steps):
+            raise ValueError(f"`steps` must be 'auto' or a whole number >= 1, got {self.steps!r}")
+        if self.time_budget is None:
+            n_valued = int(np.count_nonzero(jet.has_value))
+            return replace(spec, n_steps=spec.options.steps_for(n_valued) if auto else int(self.steps))
+        if not (is_number(self.time_budget) and self.time_budget > 0):
+            raise ValueError(f"`time_budget` must be None or a number > 0, got {self.time_budget!r}")
+        if not auto:
+            raise ValueError(f"`steps` must be 'auto' if there is a `time_budget`, got {self.steps!r}")
+        return replace(spec, n_steps=steps_within(self.time_budget, jet, spec, np.random.default_rng(0)))
+
+
+def require_shape(jet: Jet, network: DeepNetwork) -> None:
+    """Raise an error if the data have other inputs or outputs than the network that training goes on from."""
+    expected, got = (network.dimension, network.output_shape), (jet.n_features, jet.y.shape[1:])
+    if got != expected:
+        raise ValueError(
+            f"training goes on with {expected[0]} inputs and outputs of shape {expected[1]}, as in the first fit, "
+            f"got {got[0]} and {got[1]}"
+        )

@@ -1,0 +1,255 @@
+"""How training of a deep network starts and what it minimises: first weights, units, and the numbers of the policy."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nurf._blocks import spaced
+from nurf._scaling import Scaling
+from nurf._types import Array, Floats
+from nurf.densities import Density, Uniform
+from nurf.jets import DERIVATIVE_KINDS, Jet
+from nurf.networks import Ball, DeepNetwork, Nonlinearity, Tanh
+from nurf.solvers import VALUES_ONLY, Loss
+from nurf.solvers.trained import Schedule, Soap, Trainer
+from nurf.solvers.trained._loss import Parameters
+
+
+@dataclass(frozen=True)
+class DeepSetting:
+    """What may be chosen for a run: the law of the first layer, its scale, and the loss.
+
+    Parameters
+    ----------
+    density : Density
+        The density of the hyperplanes of the first layer.
+    scale : float, default 1
+        The length of its normals, for inputs with mean zero and variance one.
+    loss : Loss
+        How much derivatives count, in the units of the data of the fit.
+    """
+
+    density: Density = field(default_factory=Uniform)
+    scale: float = 1.0
+    loss: Loss = VALUES_ONLY
+
+    def __str__(self) -> str:
+        parts = [type(self.density).__name__.lower()]
+        parts += [f"scale {self.scale:g}"] if self.scale != 1 else []
+        parts += [f"{kind} {getattr(self.loss, kind):.2g}" for kind in self.loss.kinds]
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class DeepOptions:
+    """The numbers of the policy by which deep networks are trained.
+
+    Parameters
+    ----------
+    n_steps, few_steps : int
+        Steps of a run by default, and with few samples, for which there are ``n_folds`` runs.
+    schedule : Schedule
+        Step sizes of a cycle.
+    value_rate : float, default 0.5
+        The largest step size without derivatives in the loss, in units of that with them: values alone are fitted too
+        well otherwise.
+    last_rate : float, default 0.1
+        The largest step size of the last cycle, on all rows, in units of that of the others.
+    soap : Soap
+        The optimiser.
+    batch : int, default 250
+        Points of a step.
+    scales : tuple of float, default (1, 0.3)
+        The lengths of the first normals that are tried. Smooth functions are fitted better from short ones.
+    race_share : float, default 0.08
+        Steps of the first cycle of each setting, in units of those of a run. At its end, where the step size is zero,
+        the network is judged by the rows that are held out.
+    min_cycle : int, default 100
+        The fewest steps of a cycle, or a quarter of those of a run if that is less.
+    last_share : float, default 0.2
+        Steps of the last cycle, on all rows, in units of those before.
+    rival : float, default 2
+        Settings with and without derivatives both have a second cycle if their errors differ by less than this factor:
+        derivatives that are noisy help at first and harm later.
+    doubt : float, default 4
+        Derivatives must lower the error of ``n`` rows by a factor ``1 + doubt / sqrt(n)`` to be believed.
+    few_samples : int, default 150
+        Up to so many samples, a network is trained without each of ``n_folds`` folds; with more, without one of them.
+    n_folds : int, default 5
+    held_out : int, default 500
+        With many samples, a fold has so many of them.
+    instability : float, default 0.5
+        With few samples, an error is at least so much of the standard deviation between the fits around the samples.
+    max_sampled : int, default 5000
+        Hyperplanes are sampled from at most so many rows.
+    bandwidth : float, default 0.5
+        Of the densities that need one, for inputs with mean zero and variance one.
+    reach : float, default 1.5
+        Hyperplanes of the uniform density have at most this distance from the mean of the inputs.
+    """
+
+    n_steps: int = 2700
+    few_steps: int = 700
+    schedule: Schedule = field(default_factory=Schedule)
+    value_rate: float = 0.5
+    last_rate: float = 0.1
+    soap: Soap = field(default_factory=Soap)
+    batch: int = 250
+    scales: tuple[float, ...] = (1.0, 0.3)
+    race_share: float = 0.08
+    min_cycle: int = 100
+    last_share: float = 0.2
+    rival: float = 2.0
+    doubt: float = 4.0
+    few_samples: int = 150
+    n_folds: int = 5
+    held_out: int = 500
+    instability: float = 0.5
+    max_sampled: int = 5000
+    bandwidth: float = 0.5
+    reach: float = 1.5
+
+    def uncertainty(self, n_rows: int) -> float:
+        """Return the factor by which an error of so many rows must be smaller than another to be believed."""
+        return float(1 + self.doubt / np.sqrt(n_rows))
+
+    def steps_for(self, n_samples: int) -> int:
+        """Return the default number of steps of a run for so many samples."""
+        return self.few_steps if n_samples <= self.few_samples else self.n_steps
+
+    def cycle(self, share: float, n_steps: int) -> int:
+        """Return the steps of a cycle that is a share of ``n_steps``.
+
+        >>> DeepOptions().cycle(0.1, 3000), DeepOptions().cycle(0.1, 500), DeepOptions().cycle(0.1, 50)
+        (300, 100, 13)
+        """
+        return max(round(share * n_steps), min(self.min_cycle, -(-n_steps // 4)))
+
+    def total(self, n_steps: int, n_samples: int, n_settings: int) -> int:
+        """Return the most steps that a fit takes, if a run has ``n_steps``.
+
+        >>> DeepOptions().total(3000, n_samples=1000, n_settings=6)
+        5568
+        """
+        _, n_runs = self.folds_of(n_samples)
+        short = self.cycle(self.race_share, n_steps)
+        n_cycles = n_settings + (2 if n_settings > 1 else 0)
+        return n_runs * (n_steps + n_cycles * short) + self.cycle(self.last_share, n_steps + short)
+
+    def folds_of(self, n_samples: int) -> tuple[int, int]:
+        """Return into how many folds so many samples are split, and without how many of them a network is trained.
+
+        >>> [DeepOptions().folds_of(n) for n in (3, 100, 1000, 10_000)]
+        [(3, 3), (5, 5), (5, 1), (20, 1)]
+        """
+        if n_samples <= self.few_samples:
+            return min(self.n_folds, n_samples), min(self.n_folds, n_samples)
+        return max(self.n_folds, n_samples // self.held_out), 1
+
+
+@dataclass(frozen=True)
+class DeepSpec:
+    """A network and how it is trained.
+
+    Parameters
+    ----------
+    hidden : tuple of int
+        Numbers of neurons of the hidden layers.
+    activation : Nonlinearity
+    settings : tuple of DeepSetting
+        What may be chosen, from the most plausible on.
+    n_steps : int
+        Steps of a run. A fit has such a run without each of some folds, first cycles of the other settings, and a last
+        cycle with all rows.
+    options : DeepOptions
+    """
+
+    hidden: tuple[int, ...] = (64, 64, 64, 64, 64)
+    activation: Nonlinearity = field(default_factory=Tanh)
+    settings: tuple[DeepSetting, ...] = (DeepSetting(),)
+    n_steps: int = 2700
+    options: DeepOptions = field(default_factory=DeepOptions)
+
+    @property
+    def trainer(self) -> Trainer:
+        """How a run is trained."""
+        return Trainer(self.activation, self.options.schedule, self.options.soap, self.options.batch)
+
+
+def training_units(jet: Jet) -> Scaling:
+    """Return the scaling to mean zero and, over all inputs that vary, variance one. It is the same for all inputs."""
+    center = jet.X.mean(axis=0)
+    squares = np.mean((jet.X - center) ** 2, axis=0)
+    varying = np.count_nonzero(squares)
+    size = np.sqrt(squares.sum() / varying) if varying else 1.0
+    outputs = jet.y.shape[1:]
+    return Scaling(center, np.full_like(center, size), np.zeros(outputs), np.ones(outputs))
+
+
+def in_training_units(loss: Loss, units: Scaling) -> Loss:
+    """Return the loss with its weights for data in training units."""
+    return Loss(loss.gradients / float(units.x_scale[0]) ** 2)
+
+
+def balanced_weight(jet: Jet) -> float:
+    """Return the weight with which gradients count as much as values: one over their mean square, 0 if all are zero."""
+    weights = jet.weights(1) * jet.has_derivative(1)
+    with np.errstate(over="ignore"):
+        squares = np.sum(jet.derivative_rows(1) ** 2, axis=(1, 2)) / jet.y[:1].size
+    mean = float(weights @ squares / weights.sum()) if weights.any() else 0.0
+    return 1 / mean if mean > 0 else 0.0
+
+
+def first_parameters(jet: Jet, spec: DeepSpec, setting: DeepSetting, rng: np.random.Generator) -> list[Floats]:
+    """Return the weights before training, of each layer with the bias as the last row, in single precision.
+
+    Hyperplanes of the first layer are sampled from the density. Further layers are normal with variance 1 / fan-in, and
+    the last one zero for outputs that do not vary: these need no training.
+
+    Parameters
+    ----------
+    jet : Jet
+        The data, in training units.
+    """
+    sizes = (jet.n_features, *spec.hidden, jet.y[:1].size)
+    layers = [
+        np.vstack([rng.standard_normal((fan_in, size)) / np.sqrt(fan_in), np.zeros(size)])
+        for fan_in, size in itertools.pairwise(sizes)
+    ]
+    options = spec.options
+    density = setting.density.at_width(options.bandwidth / 2)
+    known = [jet.has_derivative(order) for order, kind in DERIVATIVE_KINDS.items() if kind in density.needs]
+    part = jet[spaced(np.flatnonzero(np.all([np.ones(len(jet), bool), *known], axis=0)), options.max_sampled)]
+    if not _can_sample(density, part):  # the rows with derivatives that are not zero may all be held out
+        density, part = Uniform(), jet
+    planes = density.prepare(part, Ball(options.reach)).sample(spec.hidden[0], rng)
+    layers[-1] *= np.any(jet.with_values().y.reshape(-1, sizes[-1]) != 0, axis=0)
+    layers[0] = setting.scale * np.vstack([planes.normals.T, planes.offsets])
+    return [layer.astype(np.float32) for layer in layers]
+
+
+def _can_sample(density: Density, jet: Jet) -> bool:
+    """Return whether the derivatives that a density needs are known and not zero."""
+    orders = [order for order, kind in DERIVATIVE_KINDS.items() if kind in density.needs]
+    return len(jet) > 0 and not density.missing(jet) and all(np.any(jet.derivative_rows(order)) for order in orders)
+
+
+def as_network(parameters: Parameters, activation: Nonlinearity, output_shape: tuple[int, ...]) -> DeepNetwork:
+    """Return the network with these weights, in double precision."""
+    layers = [np.asarray(layer, float) for layer in parameters]
+    return DeepNetwork([layer[:-1] for layer in layers], [layer[-1] for layer in layers], activation, output_shape)
+
+
+def as_parameters(network: DeepNetwork) -> list[Floats]:
+    """Return the weights of a network as training takes them."""
+    layers = zip(network.weights, network.biases, strict=True)
+    return [np.vstack([matrix, vector]).astype(np.float32) for matrix, vector in layers]
+
+
+def squared_errors(network: DeepNetwork, jet: Jet) -> Array:
+    """Return the squared errors of the values, outputs added up, of shape (n,)."""
+    errors = (network.value(jet.X) - jet.y).reshape(len(jet), -1)
+    return np.asarray(np.sum(errors**2, axis=1))
