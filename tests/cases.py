@@ -6,7 +6,7 @@ import numpy as np
 
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.densities import ActiveSubspace, Local, Nonlocal, Uniform
-from nurf.kernels import Gaussian, Matern52, WideErf
+from nurf.kernels import ErfKernel, GaussianKernel, MaternKernel
 
 ACTIVATIONS = [
     Heaviside(),
@@ -19,7 +19,7 @@ ACTIVATIONS = [
 ]
 SMOOTH_ACTIVATIONS = [a for a in ACTIVATIONS if np.all(np.asarray(a.width) > 0)]
 
-RADIAL_KERNELS = [Gaussian(), Matern52(), WideErf()]
+RADIAL_KERNELS = [GaussianKernel(), MaternKernel(), ErfKernel()]
 
 
 @dataclass(frozen=True)

@@ -202,6 +202,13 @@ def test_derivatives_of_one_sample_alone_are_used(n, other, parameters):
     assert np.all(np.isfinite(model.fit(points, points.sum(axis=1), gradients=gradients).predict(points)))
 
 
+def test_polish_needs_a_shallow_network():
+    X, y = np.random.default_rng(0).uniform(-1, 1, (10, 2)), np.arange(10.0)
+    model = KernelFeatureRegressor("gaussian").fit(X, y)
+    with pytest.raises(ValueError, match=r"needs a RandomFeatureRegressor, got KernelFeatureRegressor\("):
+        polish(model, Jet(X, y))
+
+
 def test_polish_needs_data_like_those_of_the_fit():
     model = plain().fit(X, Y)
     for jet, message in (

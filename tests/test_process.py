@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from cases import RADIAL_KERNELS
 from nurf.jets import Jet
-from nurf.kernels import Gaussian, Matern52, WideErf
+from nurf.kernels import ErfKernel, GaussianKernel, MaternKernel
 from nurf.kernels._functionals import Functionals, covariance
 from nurf.solvers.process import (
     HeldOut,
@@ -51,9 +51,9 @@ class Kriging:
         K = np.block([[covariance(kernel, a, b) for b in self.parts] for a in self.parts])
         noise = process.noise[rows.orders] / rows.weights + rounding_floor(len(rows)) * np.abs(np.diag(K))
         # A kernel of conditional definiteness may have any constant added, for the mean is unknown.
-        constant = 100.0 * isinstance(kernel, WideErf) * np.outer(rows.orders == 0, rows.orders == 0)
+        constant = 100.0 * isinstance(kernel, ErfKernel) * np.outer(rows.orders == 0, rows.orders == 0)
         self.K, self.H, self.y = K + constant + np.diag(noise), rows.basis, rows.targets
-        self.shift = 100.0 * isinstance(kernel, WideErf)
+        self.shift = 100.0 * isinstance(kernel, ErfKernel)
         inverse = np.linalg.inv(self.K)
         self.information = self.H.T @ inverse @ self.H
         self.beta = np.linalg.solve(self.information, self.H.T @ inverse @ self.y)
@@ -330,7 +330,9 @@ class TestAgainstScikitLearn:
     """
 
     @pytest.mark.parametrize(
-        ("kernel", "theirs"), [(Gaussian(), RBF), (Matern52(), lambda scale: Matern(scale, nu=2.5))], ids=["rbf", "mat"]
+        ("kernel", "theirs"),
+        [(GaussianKernel(), RBF), (MaternKernel(), lambda scale: Matern(scale, nu=2.5))],
+        ids=["rbf", "mat"],
     )
     def test_predictions_are_the_same(self, kernel, theirs):
         rng, noise = np.random.default_rng(0), 0.02

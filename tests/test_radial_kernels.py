@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from cases import RADIAL_KERNELS
 from nurf._scaling import Scaling
-from nurf.kernels import Gaussian, KernelNetwork, Matern52, WideErf
+from nurf.kernels import ErfKernel, GaussianKernel, KernelNetwork, MaternKernel
 from nurf.kernels._functionals import Functionals, covariance, pullback, variances
 from nurf.kernels._network import Centers
 
@@ -89,8 +89,8 @@ class TestProfiles:
 
     def test_against_scikit_learn(self):
         X = np.random.default_rng(0).normal(size=(6, D))
-        assert_allclose(Gaussian()(X, X), RBF()(X), rtol=1e-13)
-        assert_allclose(Matern52()(X, X), Matern(nu=2.5)(X), rtol=1e-13)
+        assert_allclose(GaussianKernel()(X, X), RBF()(X), rtol=1e-13)
+        assert_allclose(MaternKernel()(X, X), Matern(nu=2.5)(X), rtol=1e-13)
 
     @kernels
     def test_depend_on_the_distance_alone(self, kernel):
@@ -165,7 +165,7 @@ class TestCovariances:
             X = np.random.default_rng(seed).uniform(-2, 2, (7, d))
             parts = [Functionals.at(X, order) for order in range(3)]
             K = np.block([[covariance(kernel, a, b) for b in parts] for a in parts])
-            if isinstance(kernel, WideErf):
+            if isinstance(kernel, ErfKernel):
                 ones = np.concatenate([part.monomials(0) for part in parts])
                 K = K - ones @ np.linalg.lstsq(ones, K)[0]
                 K = K - (ones @ np.linalg.lstsq(ones, K.T)[0]).T
@@ -200,9 +200,9 @@ class TestCovariances:
     @pytest.mark.parametrize("order", [0, 1, 2])
     def test_slices_and_maps_of_functionals(self, order):
         a, metric = functionals(order), np.random.default_rng(3).normal(size=(2, D))
-        whole = covariance(Gaussian(), a, a)
+        whole = covariance(GaussianKernel(), a, a)
         for rows in (slice(0, 1), slice(1, 3), slice(2, None), slice(0, 0)):
-            assert_allclose(covariance(Gaussian(), a[rows], a), whole[rows], rtol=1e-12, atol=1e-12)
+            assert_allclose(covariance(GaussianKernel(), a[rows], a), whole[rows], rtol=1e-12, atol=1e-12)
         mapped = a.mapped(metric)
         assert_allclose(mapped.points, a.points @ metric.T)
         assert mapped.order == order
@@ -236,7 +236,7 @@ class TestWideErf:
         a, b = rng.normal(size=(n, d)), rng.uniform(-R, R, n)
         neurons = ndtr((a @ X.T + b[:, None]) / delta)  # the mollifier is normal with the standard deviation delta
         unit = np.sqrt(2) * delta
-        K = WideErf()(X / unit, X / unit)
+        K = ErfKernel()(X / unit, X / unit)
         for i, j in ((0, 1), (0, 2), (1, 3)):
             squares = 4 * R * (neurons[:, i] - neurons[:, j]) ** 2
             expected = np.sqrt(2 / np.pi) * unit * 2 * (K[i, i] - K[i, j])
@@ -282,7 +282,7 @@ class TestKernelNetwork:
         assert_allclose(net.hessian(self.X), bends, rtol=1e-5, atol=1e-5 * np.abs(bends).max())
 
     def test_in_other_units(self, degree, outputs):
-        net, rng = network(Gaussian(), degree, outputs), np.random.default_rng(6)
+        net, rng = network(GaussianKernel(), degree, outputs), np.random.default_rng(6)
         change = Scaling(
             rng.normal(size=D) * 10, 10.0 ** np.array([-3, 0, 4]), rng.normal(size=outputs), rng.uniform(1, 9, outputs)
         )
@@ -305,7 +305,7 @@ class TestKernelNetwork:
 
     def test_merged_centers_are_the_same_function(self, degree, outputs):
         """One direction at each point does for all slopes there, if there is one output."""
-        net = network(Matern52(), degree, outputs)
+        net = network(MaternKernel(), degree, outputs)
         merged = KernelNetwork(net.kernel, net.metric, tuple(c.merged() for c in net.centers), net.tail_coef, outputs)
         assert_allclose(merged.value(self.X), net.value(self.X), rtol=1e-11, atol=1e-11)
         assert_allclose(merged.hessian(self.X), net.hessian(self.X), rtol=1e-11, atol=1e-11)
@@ -313,7 +313,7 @@ class TestKernelNetwork:
             assert len(merged.centers[1].functionals) == len(np.unique(net.centers[1].functionals.index))
 
     def test_many_points_are_taken_in_blocks(self, degree, outputs, monkeypatch):
-        net = network(Gaussian(), degree, outputs)
+        net = network(GaussianKernel(), degree, outputs)
         whole = net.value(self.X), net.gradient(self.X), net.hessian(self.X)
         monkeypatch.setattr("nurf.kernels._network.row_blocks", lambda n, m: [slice(0, 2), slice(2, n)])
         for found, expected in zip((net.value, net.gradient, net.hessian), whole, strict=True):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nurf import Jet, KernelFeatureRegressor
 from nurf.jets import DERIVATIVE_KINDS
-from nurf.kernels import RADIAL_KERNELS, Gaussian, Matern52
+from nurf.kernels import RADIAL_KERNELS, GaussianKernel, MaternKernel
 from nurf.solvers.process import CRITERIA, Process, ProcessRows, RestrictedLikelihood, row_total
 from nurf.training import Learning, WideLane, fit_wide, n_directions, thinned
 from nurf.training._learning import learn
@@ -110,7 +110,7 @@ class TestScales:
         """For the Gaussian kernel, the mean square of a partial is that of the scale, in units of the variance."""
         X, gradients = points(10), np.array([[3.0, 0.0]] * 10)
         gradients[4:, 0] = np.nan
-        first = next(starts(Jet(X, f(X), gradients), 1 / X.std(axis=0), Gaussian()))
+        first = next(starts(Jet(X, f(X), gradients), 1 / X.std(axis=0), GaussianKernel()))
         assert_allclose(first.metric[0, 0], 3.0)
         assert 0 < first.metric[1, 1] < 1e-3
 
@@ -144,7 +144,7 @@ class TestLearning:
                     raise np.linalg.LinAlgError("not positive definite")
                 return super().value(process)
 
-        found, value = learn(rows, Gaussian(), scales, start, Failing(), Prior(), 5)
+        found, value = learn(rows, GaussianKernel(), scales, start, Failing(), Prior(), 5)
         assert found.noise[0] >= 1e-6
         assert value < 1e50
         assert np.all(found.noise[1:] == 1e-9)  # of which nothing is known
@@ -214,10 +214,10 @@ class TestLearning:
 
     def test_kernels_are_compared(self):
         """A smooth function is fitted by the Gaussian kernel, one with a kink is not."""
-        assert fitted(kernel="auto").kernel_ == Gaussian()
-        assert fitted(kernel=Matern52()).kernel_ == Matern52()
+        assert fitted(kernel="auto").kernel_ == GaussianKernel()
+        assert fitted(kernel=MaternKernel()).kernel_ == MaternKernel()
         X = points(40)
-        assert model("auto").fit(X, np.abs(X[:, 0] - 0.1)).kernel_ != Gaussian()
+        assert model("auto").fit(X, np.abs(X[:, 0] - 0.1)).kernel_ != GaussianKernel()
 
     def test_parts_of_the_data_come_first(self):
         """Scales are learned on 30 and 60 of 100 samples first, each part with values."""
@@ -225,11 +225,11 @@ class TestLearning:
         jet = Jet(X, f(X)) + Jet(A, np.full(60, np.nan), gradient(A))
         learning = Learning(rows=(48, 96), min_samples=2)
         sizes = learning.sizes(jet)
-        lane = WideLane("all data", jet, (Gaussian(),), 0, CRITERIA["likelihood"], learning, sizes)
+        lane = WideLane("all data", jet, (GaussianKernel(),), 0, CRITERIA["likelihood"], learning, sizes)
         assert sizes == [30, 60, 100]
         assert [np.count_nonzero(lane.part(size).has_value) for size in lane.sizes] == [12, 24, 40]
         assert [len(lane.part(size)) for size in lane.sizes] == lane.sizes
-        bare = WideLane("values alone", jet.only(()), (Gaussian(),), 0, CRITERIA["likelihood"], learning, sizes)
+        bare = WideLane("values alone", jet.only(()), (GaussianKernel(),), 0, CRITERIA["likelihood"], learning, sizes)
         fit = fit_wide([lane, bare])
         assert [trial.size for trial in fit.trials] == [30, 30, 60, 60, 100, 100]
         assert np.sqrt(np.mean((fit.network.value(points(200, seed=3)) - f(points(200, seed=3))) ** 2)) < 0.01
@@ -592,7 +592,7 @@ class TestEstimator:
         report = model("auto").fit(X, f(points()), gradients=gradient(points())).report()
         lines = dict(report.lines)
         assert report.title.startswith("An infinitely wide network for 20 samples in 2 dimensions, 60 rows, ")
-        assert lines["kernel"].startswith("Gaussian kernel, a ")
+        assert lines["kernel"].startswith("GaussianKernel, a ")
         assert lines["relevance of inputs"].startswith("speed ")
         assert ", mass " in lines["relevance of inputs"]
         assert lines["noise"].startswith("values ")
@@ -624,7 +624,7 @@ class TestEstimator:
             fitted(verbose=1)
         lines = capsys.readouterr().err.splitlines()
         assert lines[0].startswith("nurf: 20 samples, arm 1, ")
-        assert "Gaussian kernel, a " in lines[0]
+        assert "GaussianKernel, a " in lines[0]
 
     def test_a_map_is_not_learned_with_scales_only(self):
         with pytest.raises(ValueError, match="`rank` is that of a map: `metric` must be 'auto' or 'map', got 'scales'"):

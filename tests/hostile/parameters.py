@@ -13,7 +13,7 @@ from nurf import (
     activations,
     densities,
 )
-from nurf.kernels import Matern52
+from nurf.kernels import MaternKernel
 from nurf.networks import SiLU
 from nurf.solvers import L1, LogPenalty
 
@@ -49,7 +49,7 @@ SPARSE = SHARED | {
 }
 
 WIDE = {
-    "kernel": ["auto", "gaussian", "matern", "erf", Matern52()],
+    "kernel": ["auto", "gaussian", "matern", "erf", MaternKernel()],
     "metric": ["auto", "scales", "map"],
     "rank": [None, 1, np.int64(2)],
     "mean": ["constant", "affine"],

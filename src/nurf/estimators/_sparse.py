@@ -323,6 +323,8 @@ def polish(
     True
     """
     check_is_fitted(model, "fit_")
+    if not isinstance(model, ShallowRegressor):
+        raise ValueError(f"`polish` trains shallow networks and needs a RandomFeatureRegressor, got {model!r}")
     if getattr(model, "loss", "squared") != "squared":
         raise ValueError(f"`polish` minimises squared errors and needs a fit with loss='squared', got {model.loss!r}")
     outputs = np.shape(model.scaling_.y_scale)

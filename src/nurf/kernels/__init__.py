@@ -3,18 +3,18 @@
 from nurf.kernels._base import Kernel
 from nurf.kernels._finite_rank import FiniteRankKernel, rkhs_norm
 from nurf.kernels._network import KernelNetwork
-from nurf.kernels._radial import RADIAL_KERNELS, Gaussian, Matern52, RadialKernel, WideErf
+from nurf.kernels._radial import RADIAL_KERNELS, ErfKernel, GaussianKernel, MaternKernel, RadialKernel
 from nurf.kernels._uniform import UniformKernel
 
 __all__ = [
     "RADIAL_KERNELS",
+    "ErfKernel",
     "FiniteRankKernel",
-    "Gaussian",
+    "GaussianKernel",
     "Kernel",
     "KernelNetwork",
-    "Matern52",
+    "MaternKernel",
     "RadialKernel",
     "UniformKernel",
-    "WideErf",
     "rkhs_norm",
 ]

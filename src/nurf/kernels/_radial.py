@@ -39,14 +39,14 @@ class RadialKernel(Kernel):
 
 
 @dataclass(frozen=True)
-class Gaussian(RadialKernel):
+class GaussianKernel(RadialKernel):
     """The Gaussian kernel ``exp(-|x - x'|^2 / 2)``, for functions that are very smooth.
 
     It is the limit of infinitely many neurons ``cos(a.x + b)``, ``a`` normal and ``b`` uniform (Rahimi, Recht 2007).
 
     Examples
     --------
-    >>> round(float(Gaussian()([0.0, 0.0], [0.0, 1.0])), 4)
+    >>> round(float(GaussianKernel()([0.0, 0.0], [0.0, 1.0])), 4)
     0.6065
     """
 
@@ -56,14 +56,14 @@ class Gaussian(RadialKernel):
 
 
 @dataclass(frozen=True)
-class Matern52(RadialKernel):
+class MaternKernel(RadialKernel):
     """The Matern kernel of smoothness 5/2, ``(1 + s + s^2 / 3) exp(-s)`` with ``s = sqrt(5) |x - x'|``.
 
     Its functions have two derivatives.
 
     Examples
     --------
-    >>> round(float(Matern52()([0.0, 0.0], [0.0, 1.0])), 4)
+    >>> round(float(MaternKernel()([0.0, 0.0], [0.0, 1.0])), 4)
     0.524
     """
 
@@ -81,7 +81,7 @@ class Matern52(RadialKernel):
 
 
 @dataclass(frozen=True)
-class WideErf(RadialKernel):
+class ErfKernel(RadialKernel):
     """The infinitely wide network of ``Erf`` neurons with normal weights, ``-sqrt(1 + |x - x'|^2)``, up to a constant.
 
     For neurons ``sigma(a.x + b)`` of order 1, with ``a`` normal and ``b`` uniform on ``[-R, R]``, as in eq. 3.7 of the
@@ -97,7 +97,7 @@ class WideErf(RadialKernel):
 
     Examples
     --------
-    >>> round(float(WideErf()([0.0, 0.0], [0.0, 1.0])), 4)
+    >>> round(float(ErfKernel()([0.0, 0.0], [0.0, 1.0])), 4)
     -1.4142
     """
 
@@ -107,4 +107,8 @@ class WideErf(RadialKernel):
         return np.asarray(factor * (1 + 2 * t) ** (0.5 - order))
 
 
-RADIAL_KERNELS: dict[str, Callable[[], RadialKernel]] = {"gaussian": Gaussian, "matern": Matern52, "erf": WideErf}
+RADIAL_KERNELS: dict[str, Callable[[], RadialKernel]] = {
+    "gaussian": GaussianKernel,
+    "matern": MaternKernel,
+    "erf": ErfKernel,
+}

@@ -117,7 +117,7 @@ class Candidate:
     mapped: bool = False
 
     def __str__(self) -> str:
-        return f"{type(self.kernel).__name__} kernel, {self.scales}"
+        return f"{type(self.kernel).__name__}, {self.scales}"
 
     def learned(self, rows: ProcessRows, criterion: Criterion, prior: Prior, n_steps: int) -> Candidate:
         """Return the candidate after some steps on the rows."""
