@@ -107,11 +107,11 @@ def kriging(name, **options):
 METHODS = {
     "nurf kernel": ours("KernelFeatureRegressor", True),
     "nurf sampled": ours("RandomFeatureRegressor", True),
-    "RBFKernelGrad": Method("gpytorch", lambda d: import_module("peer_gpytorch").GradientProcess(), True, 1500),
-    "GEKPLS": Method("smt", lambda d: kriging("GEKPLS", n_comp=2, extra_points=d), True, 1500, least_inputs=2),
+    "RBFKernelGrad": Method("gpytorch", lambda d: import_module("peer_gpytorch").GradientProcess(), True, 1200),
+    "GEKPLS": Method("smt", lambda d: kriging("GEKPLS", n_comp=2, extra_points=d), True, 1200, least_inputs=2),
     "nurf kernel values": ours("KernelFeatureRegressor", False),
     "nurf sampled values": ours("RandomFeatureRegressor", False),
-    "KRG": Method("smt", lambda d: kriging("KRG")),
+    "KRG": Method("smt", lambda d: kriging("KRG"), most_rows=160),
     "GP": Method("sklearn", lambda d: make_peer("GP", d)),
 }
 
