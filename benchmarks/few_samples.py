@@ -1,21 +1,22 @@
 """Compare surrogate models on few samples, with and without gradients, on every second function of uqtestfuns.
 
-    python benchmarks/few_samples.py [--methods "nurf kernel" GP] [--seeds 0 1 2] [--per-input 5 10 20]
+    python benchmarks/few_samples.py [--methods "nurf kernel" GP] [--seeds 0 1 2] [--per-input 5 10 20] [--out FILE]
+    peers/bin/python benchmarks/few_samples.py --methods RBFKernelGrad GEKPLS KRG
     python benchmarks/few_samples.py --summary [--picture docs/images/few_samples.png]
 
-The first form fits and adds a row of `results/few_samples.csv` for each data set and method; rows that are there
-already are kept, so that a run can be stopped and taken up again, and methods can be run in different environments:
-those that are not installed are named and left out. The peers want an environment with nurf and
+The first two fit and add a row of `results/few_samples.csv` for each data set and method; rows that are there already
+are kept, so that a run can be stopped and taken up again, and methods can be run in different environments: those that
+are not installed are named and left out. The third prints the summary as Markdown and draws the picture. The peers have
+an environment of their own:
 
-    python -m pip install torch==2.13.0 gpytorch==1.15.2 smt==2.15.0 uqtestfuns==0.7.0
-
-The second form prints the summary as Markdown and draws the picture. Both want OMP_NUM_THREADS=1.
+    python -m venv peers
+    peers/bin/python -m pip install torch==2.13.0 gpytorch==1.15.2 smt==2.15.0 uqtestfuns==0.7.0 --editable .
 
 Functions, inputs and gradients are those of `collection.py`, with 5, 10 and 20 samples for each input, at most 300. The
 error is the root mean squared error on 3000 fresh points, in units of the standard deviation of the values there; the
 estimate is what the model itself reports, in the same unit. Coverage is the share of the fresh values, and of the fresh
 partials, in `predict_interval` with 0.9 and in 1.645 standard deviations. Seconds are those of the fit, on one core.
-Methods of cubic cost are not run above a number of rows, of values and partials together.
+Slow methods are not run above a number of rows, of values and partials together, and GEKPLS not with a single input.
 """
 
 import argparse
@@ -259,13 +260,22 @@ def print_summary(results):
     columns = [*([size] for size in sizes), sizes]
     labels = [*(f"K = {size} d" for size in sizes), "all"]
     plain = [method for method in methods if not METHODS[method].gradients]
+    own = [method for method in methods if METHODS[method].is_ours]
+    others = [method for method in methods if method not in own]
     print(f"Median of error / error of the GP (data sets); errors below {ROUNDING:g} count as that\n")
     cells = [[_median(results.relative(method, ["GP"], chosen)) for chosen in columns] for method in methods]
     print_table(["", "gradients", *labels], _named(methods, cells))
-    for title, rivals in (("all methods", methods), ("those without gradients", plain)):
+    groups = {
+        "all methods": (methods, methods),
+        "those without gradients": (plain, plain),
+        "other libraries and the one method of nurf": (own, others),
+    }
+    for title, (shown, rivals) in groups.items():
         print(f"\nShare of data sets with the least error of {title} / with at most {TIE} times the least\n")
-        cells = [[_places(results.relative(method, rivals, chosen)) for chosen in columns] for method in rivals]
-        print_table(["", "gradients", *labels], _named(rivals, cells))
+        cells = [
+            [_places(results.relative(method, [method, *rivals], chosen)) for chosen in columns] for method in shown
+        ]
+        print_table(["", "gradients", *labels], _named(shown, cells))
     for name in ("interval", "std", "gradient std"):
         print(f"\nMean coverage of {name} for a nominal 0.9\n")
         shown = [method for method in methods if len(results.column(method, name, sizes))]
