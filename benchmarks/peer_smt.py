@@ -5,7 +5,7 @@ from smt import surrogate_models
 
 
 class Kriging:
-    """A Kriging model of smt with its own choices; GEKPLS adds points beside the samples by means of the gradients.
+    """A Kriging model of smt; GEKPLS adds points beside the samples by means of the gradients.
 
     With as many added points as there are inputs all of a gradient is used, and GEKPLS is the indirect form of
     gradient-enhanced Kriging with scales from partial least squares.
