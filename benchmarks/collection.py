@@ -95,13 +95,11 @@ def sample(n_samples, dimension, rng):
     return STEP + (1 - 2 * STEP) * rng.random((n_samples, dimension))
 
 
-@cache
-def make_data(name):
+def draw(function, n_samples, rng):
     """Return samples, values, gradients, fresh points and the values there; raise ValueError without a problem."""
-    function, rng = Function(name), np.random.default_rng(crc32(name.encode()))
-    X = sample(min(50 * function.dimension, 500), function.dimension, rng)
+    X = sample(n_samples, function.dimension, rng)
     fresh = sample(FRESH, function.dimension, rng)
-    varies = np.flatnonzero(np.ptp(function.outputs(X), axis=0) > 0)  # the first output of a series may be its start
+    varies = np.flatnonzero(np.ptp(function.outputs(fresh), axis=0) > 0)  # the first of a series may be its start
     if not len(varies):
         raise ValueError("it is constant")
     function.output = varies[0]
@@ -109,6 +107,13 @@ def make_data(name):
     if not all(np.isfinite(part).all() for part in data):
         raise ValueError("it is not finite everywhere")
     return data
+
+
+@cache
+def make_data(name):
+    """Return the samples of a function, fresh points and the values there; raise ValueError without a problem."""
+    function = Function(name)
+    return draw(function, min(50 * function.dimension, 500), np.random.default_rng(crc32(name.encode())))
 
 
 def add_noise(gradients, name):
