@@ -352,7 +352,7 @@ def main(arguments=None):
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], help="seeds of the data sets")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "few_samples.csv")
     parser.add_argument("--summary", action="store_true", help="print and draw what is in the file, and fit nothing")
-    parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "images" / "few_samples.png")
+    parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "images" / "few_samples_errors.png")
     options = parser.parse_args(arguments)
     if options.summary:
         results = Results(options.out)
