@@ -157,7 +157,7 @@ def test_a_kernel_model_matches_names_and_index():
     other = KernelFeatureRegressor("gaussian").fit(X.iloc[:20], VALUES[:20], gradients=GRADIENTS[:20])
     assert_array_equal(one.predict(X), other.predict(X))
     assert list(one.feature_names_in_) == NAMES
-    assert all(name in dict(one.report().lines)["scales"] for name in NAMES)
+    assert all(name in dict(one.report().lines)["relevance of inputs"] for name in NAMES)
 
 
 def test_gradients_elsewhere_follow_their_own_points():

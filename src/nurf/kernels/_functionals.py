@@ -94,9 +94,12 @@ def covariance(kernel: RadialKernel, a: Functionals, b: Functionals) -> Array:
 
 
 def variances(kernel: RadialKernel, a: Functionals) -> Array:
-    """Return the variances of functionals of order 0 or 1, of shape (m,)."""
+    """Return the variances of functionals of order 0, 1 or 2, of shape (m,)."""
     at_zero = (-1) ** a.order * kernel.profile(np.zeros(()), a.order)
-    lengths = np.prod([np.sum(v**2, axis=1) for v in a.directions], axis=0) if a.order else 1.0
+    squares = [np.sum(v**2, axis=1) for v in a.directions]
+    lengths = np.prod(squares, axis=0) if a.order else 1.0
+    if a.order == 2:
+        lengths = lengths + 2 * np.sum(a.directions[0] * a.directions[1], axis=1) ** 2
     return np.full(len(a), at_zero * lengths)
 
 

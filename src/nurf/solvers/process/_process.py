@@ -184,12 +184,17 @@ class Process:
         A sample leaves with all its rows ``b``, and the scales and the noise stay: the errors are
         ``(P_bb)^-1 (P y)_b``, with the covariance ``s^2 (P_bb)^-1``.
         """
-        errors, variances = np.empty_like(self.rows.targets), np.empty(len(self.rows))
+        errors, spread = np.empty_like(self.rows.targets), np.empty(len(self.rows))
         for rows in sample_blocks(self.rows.samples):
             inverse = inverse_blocks(self.precision, rows)
             errors[rows] = inverse @ self.coefficients[rows]
-            variances[rows] = np.diagonal(inverse, axis1=1, axis2=2)
-        return errors, variances
+            spread[rows] = np.diagonal(inverse, axis1=1, axis2=2)
+        least = np.concatenate([self._least_variances(part) for part in self._parts])
+        return errors, np.maximum(spread, least)
+
+    def _least_variances(self, functionals: Functionals) -> Array:
+        """Return the variances of functionals below which rounding errors are larger, of shape (m,)."""
+        return rounding_floor(len(self.rows)) * np.abs(variances(self.kernel, functionals))
 
     def network(self, output_shape: tuple[int, ...]) -> KernelNetwork:
         """Return the mean of the process given the rows."""
@@ -220,7 +225,8 @@ class Process:
                 rest = lapack.dtrtrs(factor, rest, lower=True)[0]
             variance = variances(self.kernel, mapped) - 2 * np.sum(rotated[:t] * u, axis=0)
             variance += np.sum(u * (first[:, :t] @ u), axis=0) - np.sum(rest**2, axis=0)
-            result[block] = np.maximum(variance, 0.0).reshape(-1, X.shape[1] ** order)
+            least = self._least_variances(mapped)  # differences of large numbers are not smaller
+            result[block] = np.maximum(variance, least).reshape(-1, X.shape[1] ** order)
         return result
 
     def measured_std(self, X: Array, order: int) -> Array:
