@@ -2,7 +2,7 @@
 
     python benchmarks/few_samples.py [--methods "nurf kernel" GP] [--seeds 0 1 2] [--per-input 5 10 20] [--out FILE]
     peers/bin/python benchmarks/few_samples.py --methods RBFKernelGrad GEKPLS KRG
-    python benchmarks/few_samples.py --summary [--picture docs/images/few_samples_errors.png]
+    python benchmarks/few_samples.py --summary [--seeds 0] [--picture docs/images/few_samples_errors.png]
 
 The first two fit and add a row of `results/few_samples.csv` for each data set and method; rows that are there already
 are kept, so that a run can be stopped and taken up again, and methods can be run in different environments: those that
@@ -223,11 +223,13 @@ class Results:
     ----------
     path : Path
         The file.
+    seeds : collection of int
+        The seeds of the data sets that are compared.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, seeds):
         self.sets = {}
-        for row in read(path):
+        for row in (row for row in read(path) if int(row["seed"]) in seeds):
             self.sets.setdefault((row["function"], int(row["per input"]), int(row["seed"])), {})[row["method"]] = row
         self.methods = [method for method in METHODS if any(method in rows for rows in self.sets.values())]
         self.sizes = sorted({per_input for _, per_input, _ in self.sets})
@@ -355,7 +357,7 @@ def main(arguments=None):
     parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "images" / "few_samples_errors.png")
     options = parser.parse_args(arguments)
     if options.summary:
-        results = Results(options.out)
+        results = Results(options.out, options.seeds)
         print_summary(results)
         draw_errors(results, options.picture)
     else:
