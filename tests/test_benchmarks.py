@@ -65,11 +65,12 @@ def test_a_failed_fit_is_last_and_one_that_was_not_run_is_nowhere(few_samples, t
     common = "A,2,10,5,{},{},{},,,,,,\n"
     rows = [(0, GP, 0.5), (0, OURS, "nan"), (1, GP, 1e-12), (1, OURS, 1e-10), (1, LARGE, ""), (2, OURS, 0.1)]
     out.write_text(",".join(few_samples.COLUMNS) + "\n" + "".join(common.format(*row) for row in rows))
-    results = few_samples.Results(out, [0])
+    results = few_samples.Results(out, [0, 1, 2])
     assert_allclose(results.relative(OURS, [GP], [5]), [np.inf, 1])  # both below rounding: equal
     assert_allclose(results.relative(GP, [GP, OURS], [5]), [1, 1])
     assert len(results.relative(LARGE, [GP], [5])) == 0
     assert len(results.relative(OURS, [GP], [10])) == 0
+    assert_allclose(few_samples.Results(out, [1]).relative(OURS, [GP], [5]), [1])
 
 
 def test_a_size_that_the_largest_number_of_samples_makes_equal_is_run_once(few_samples, monkeypatch):
