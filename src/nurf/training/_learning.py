@@ -31,7 +31,9 @@ class Learning:
         Scales are learned on parts of the data with about so many rows first, from the smallest to all: a step costs
         the third power of the number of rows.
     min_samples : int
-        The smallest part has at least so many samples.
+        The smallest part has at least so many samples, ...
+    part : float
+        ... and the largest at most this share of them.
     steps : tuple of int
         Steps of L-BFGS on each of these parts, ...
     last_steps : int
@@ -63,6 +65,7 @@ class Learning:
 
     rows: tuple[int, ...] = (200, 800)
     min_samples: int = 20
+    part: float = 0.7
     steps: tuple[int, ...] = (50, 40)
     last_steps: int = 10
     trial_steps: int = 8
@@ -80,8 +83,8 @@ class Learning:
     def sizes(self, jet: Jet) -> list[int]:
         """Return the numbers of samples on which scales are learned."""
         n, per_sample = len(jet), row_total(jet) / len(jet)
-        sizes = [max(self.min_samples, int(rows / per_sample)) for rows in self.rows]
-        return [*(size for size in sizes if size < 0.7 * n), n]
+        sizes = {max(self.min_samples, int(rows / per_sample)) for rows in self.rows}
+        return [*(size for size in sorted(sizes) if size < self.part * n), n]
 
     def handicap(self, n_values: int) -> float:
         """Return by how much the values alone must be better to win, for errors at so many samples.
