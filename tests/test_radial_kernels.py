@@ -167,8 +167,8 @@ class TestCovariances:
             K = np.block([[covariance(kernel, a, b) for b in parts] for a in parts])
             if isinstance(kernel, ErfKernel):
                 ones = np.concatenate([part.monomials(0) for part in parts])
-                K = K - ones @ np.linalg.lstsq(ones, K)[0]
-                K = K - (ones @ np.linalg.lstsq(ones, K.T)[0]).T
+                K = K - ones @ np.linalg.lstsq(ones, K, rcond=None)[0]
+                K = K - (ones @ np.linalg.lstsq(ones, K.T, rcond=None)[0]).T
             values = np.linalg.eigvalsh((K + K.T) / 2)
             assert values[0] > -1e-15 * len(K) * values[-1]
 
