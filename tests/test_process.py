@@ -15,7 +15,7 @@ from nurf.jets import Jet
 from nurf.kernels import ErfKernel, GaussianKernel, MaternKernel
 from nurf.kernels._functionals import Functionals, covariance
 from nurf.solvers.process import (
-    HeldOut,
+    HeldOutErrors,
     LeaveOneOutError,
     Process,
     ProcessPosterior,
@@ -402,7 +402,7 @@ class TestEdges:
 class TestPosterior:
     def posterior(self, jet, degree=0):
         process = make_process(jet, degree=degree)
-        network, held_out = process.network(jet.y.shape[1:]), HeldOut.one_by_one(process, jet.n_features)
+        network, held_out = process.network(jet.y.shape[1:]), HeldOutErrors.one_by_one(process, jet.n_features)
         return ProcessPosterior(network, jet, process.kernel, METRIC, NOISE, degree, held_out), process
 
     def test_deviations_hold_the_errors_of_samples_that_are_left_out(self):
@@ -442,12 +442,13 @@ class TestPosterior:
         assert np.all(np.isfinite(posterior.gradient_std(np.zeros((2, D)))))
 
     def test_refits_without_a_sample_are_samples_that_leave(self):
-        """Folds of one sample each, with the same scales and noise."""
-        jet = plain((2,)).only(("gradients",))
+        """Folds of one sample each, with the same scales and noise, and with weights of which the noise depends."""
+        w = np.linspace(0.2, 3.0, N_SAMPLES)
+        jet = replace(plain((2,)).only(("gradients",)), sample_weight=w)
         process = make_process(jet)
         rests = [make_process(jet[np.arange(N_SAMPLES) != k]) for k in range(N_SAMPLES)]
-        refitted = HeldOut.by_refits(rests, [jet[[k]] for k in range(N_SAMPLES)])
-        left_out = HeldOut.one_by_one(process, D)
+        refitted = HeldOutErrors.by_refits(rests, [jet[[k]] for k in range(N_SAMPLES)])
+        left_out = HeldOutErrors.one_by_one(process, D)
         for name in ("errors", "gradient_errors"):
             assert_allclose(getattr(refitted, name), getattr(left_out, name), rtol=1e-6, atol=1e-8)
         # the variances of the process are those of all samples, or of the others
@@ -456,8 +457,8 @@ class TestPosterior:
         assert_allclose(
             refitted.gradient_deviations, left_out.gradient_deviations * scale[..., None], rtol=1e-6, atol=1e-8
         )
-        luck = 1 + 1 / np.sqrt(2 * N_SAMPLES)
-        assert_allclose(refitted.output_errors, luck * np.sqrt(np.mean(refitted.errors**2, axis=0)))
+        luck = 1 + 1 / np.sqrt(2 * w.sum() ** 2 / np.sum(w**2))
+        assert_allclose(refitted.output_errors, luck * np.sqrt(np.average(refitted.errors**2, axis=0, weights=w)))
 
     def test_two_samples_say_nothing(self):
         posterior, _ = self.posterior(plain()[:2])

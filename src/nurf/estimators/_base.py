@@ -223,8 +223,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         """Return the values at the points, of shape (n,) or (n, k).
 
         With ``return_std`` also their standard deviations, of the same shape: those of new measurements, noise
-        included. With more than 150 samples they are those of ridge regression in the Bayesian view; with fewer, and
-        for trained networks, they come from samples that are left out in folds.
+        included. Those of sampled networks are those of ridge regression in the Bayesian view with more than 150
+        samples; with fewer, and for trained networks, they come from samples that are left out in folds. Those of
+        infinitely wide networks are those of the process, calibrated with samples that are left out.
         """
         points = self._inputs(X)
         values = self.scaling_.values_back(self.fit_.network.value(points))
@@ -263,7 +264,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
         and the neurons stay (the jackknife+). The width and alpha are always those of all samples. Shallow networks
         with trained neurons are trained again without each of five folds (CV+). Deep ones are trained without each of
         five folds up to 150 samples, and with more without one fold, whose errors are put around the fit without it
-        (split conformal). Their setting and the end of their training were chosen by the same errors, among few.
+        (split conformal). Their setting and the end of their training were chosen by the same errors, among few. Those
+        of infinitely wide networks are ``f(x) +- q s(x)`` with the standard deviation ``s`` of the process and a
+        quantile ``q`` of the errors at samples that are left out, in units of theirs.
         """
         if not (is_number(coverage) and 0 < coverage < 1):
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")

@@ -180,6 +180,7 @@ class _Objective:
         self._orders = np.unique(rows.orders)  # of whose noise the data know something
         self._q = len(scales.coordinates(start.metric))
         self._best: tuple[float, Array] | None = None  # what was found so far
+        self._last: tuple[Array, tuple[float, Process | None]] | None = None  # so that a point is factored once
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
@@ -231,13 +232,15 @@ class _Objective:
 
     def _evaluated(self, theta: Array) -> tuple[float, Process | None]:
         """Return the criterion and the process; no process if its kernel matrix is not positive definite."""
-        found = self.hyperparameters(theta)
-        process = Process(self._rows, self._kernel, found.metric, found.noise)
-        try:
-            value = self._criterion.value(process)
-        except np.linalg.LinAlgError:
-            return REFUSED, None
-        return (value, process) if np.isfinite(value) else (REFUSED, None)
+        if self._last is None or not np.array_equal(self._last[0], theta):
+            found = self.hyperparameters(theta)
+            process = Process(self._rows, self._kernel, found.metric, found.noise)
+            try:
+                value = self._criterion.value(process)
+            except np.linalg.LinAlgError:
+                value = np.nan
+            self._last = theta.copy(), ((value, process) if np.isfinite(value) else (REFUSED, None))
+        return self._last[1]
 
     def _penalty(self, theta: Array) -> tuple[float, Array]:
         """Return the negative logarithm of the prior, and its derivatives."""

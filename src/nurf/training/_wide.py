@@ -15,7 +15,7 @@ from nurf.jets import Jet
 from nurf.kernels import KernelNetwork, RadialKernel
 from nurf.solvers import VALUES_ONLY, Loss
 from nurf.solvers._coverage import MIN_ERRORS
-from nurf.solvers.process import Criterion, HeldOut, Process, ProcessPosterior, ProcessRows, row_total
+from nurf.solvers.process import Criterion, HeldOutErrors, Process, ProcessPosterior, ProcessRows, row_total
 from nurf.training._crossfit import assign_folds
 from nurf.training._fit import Fit, Trial
 from nurf.training._learning import Candidate, Learning
@@ -91,12 +91,12 @@ class WideLane:
         few_rows = row_total(self.jet) <= self.learning.max_refit_rows
         return few_rows and int(np.count_nonzero(self.jet.has_value)) >= MIN_ERRORS
 
-    def held_out(self, best: Candidate) -> HeldOut:
+    def held_out(self, best: Candidate) -> HeldOutErrors:
         """Return the errors of a candidate at samples that its refits do not see."""
         fold_of = assign_folds(self.jet, self.learning.n_folds, np.random.default_rng(self.learning.n_folds))
         folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
         processes = [self.refit(best, self.jet[~fold]) for fold in folds]
-        return HeldOut.by_refits(processes, [self.jet[fold] for fold in folds])
+        return HeldOutErrors.by_refits(processes, [self.jet[fold] for fold in folds])
 
     def refit(self, best: Candidate, jet: Jet) -> Process:
         """Return a process whose scales are learned on other data, from the best start there."""
@@ -121,7 +121,7 @@ class WideArm:
     contest: WideLane
     candidates: tuple[Candidate, ...] = ()
     process: Process | None = None
-    held_out: HeldOut | None = None
+    held_out: HeldOutErrors | None = None
     seconds: float = 0.0
     loss: Loss = VALUES_ONLY
 
@@ -175,7 +175,7 @@ class WideArm:
         kept = _near_best(learned, learning.keep)
         process = kept[0].process(rows)
         refitted = size == contest.sizes[-1] and contest.refits
-        held_out = contest.held_out(kept[0]) if refitted else HeldOut.one_by_one(process, jet.n_features)
+        held_out = contest.held_out(kept[0]) if refitted else HeldOutErrors.one_by_one(process, jet.n_features)
         seconds = time.perf_counter() - start
         return replace(self, candidates=kept, process=process, held_out=held_out, seconds=seconds)
 

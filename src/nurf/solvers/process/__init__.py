@@ -1,14 +1,14 @@
 """Gaussian processes with derivative rows: the infinitely wide network."""
 
 from nurf.solvers.process._criteria import CRITERIA, Criterion, LeaveOneOutError, RestrictedLikelihood
-from nurf.solvers.process._posterior import HeldOut, ProcessPosterior
+from nurf.solvers.process._posterior import HeldOutErrors, ProcessPosterior
 from nurf.solvers.process._process import Process, rounding_floor
 from nurf.solvers.process._rows import ProcessRows, row_total
 
 __all__ = [
     "CRITERIA",
     "Criterion",
-    "HeldOut",
+    "HeldOutErrors",
     "LeaveOneOutError",
     "Process",
     "ProcessPosterior",

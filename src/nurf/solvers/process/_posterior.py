@@ -18,7 +18,7 @@ from nurf.solvers.process._rows import ProcessRows
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutErrors:
     """Errors at samples that a process did not see, and the standard deviations that it expected there.
 
     Parameters
@@ -38,7 +38,7 @@ class HeldOut:
     gradient_deviations: Array
 
     @classmethod
-    def one_by_one(cls, process: Process, n_features: int) -> HeldOut:
+    def one_by_one(cls, process: Process, n_features: int) -> HeldOutErrors:
         """Return the errors at each sample if it is left out, with scales and noise as they are, in closed form."""
         rows, (errors, variances) = process.rows, process.left_out
         deviations = np.sqrt(np.maximum(variances[:, None] * process.variances, TINY))
@@ -54,7 +54,7 @@ class HeldOut:
         return cls(errors[values], deviations[values], rows.weights[values], *slopes)
 
     @classmethod
-    def by_refits(cls, processes: Sequence[Process], held_out: Sequence[Jet]) -> HeldOut:
+    def by_refits(cls, processes: Sequence[Process], held_out: Sequence[Jet]) -> HeldOutErrors:
         """Return the errors of processes at samples that were not used to fit them."""
         parts = [_errors(process, jet) for process, jet in zip(processes, held_out, strict=True)]
         return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
@@ -82,15 +82,16 @@ class HeldOut:
 
 
 def _errors(process: Process, jet: Jet) -> tuple[Array, ...]:
-    """Return the fields of ``HeldOut`` for samples that the process did not see."""
+    """Return the fields of ``HeldOutErrors`` for samples that the process did not see."""
     valued, network = jet.with_values(), process.network(jet.y.shape[1:])
     shape = (len(jet), jet.y[:1].size, jet.n_features)
     errors = (valued.y - network.value(valued.X)).reshape(len(valued), -1)
-    deviations = process.measured_std(valued.X, 0)[:, 0]
+    deviations = process.measured_std(valued.X, 0, valued.weights(0))[:, 0]
     slopes, slope_deviations = np.full(shape, np.nan), np.full(shape, np.nan)
     if jet.gradients is not None and jet.frames is None:
         slopes = (jet.gradients - network.gradient(jet.X)).reshape(shape)
-        slope_deviations = np.swapaxes(process.measured_std(jet.X, 1), 1, 2)
+        with np.errstate(divide="ignore"):  # derivatives of weight zero have infinite noise
+            slope_deviations = np.swapaxes(process.measured_std(jet.X, 1, jet.weights(1)), 1, 2)
     return errors, deviations, valued.weights(0), slopes, slope_deviations
 
 
@@ -115,7 +116,7 @@ class ProcessPosterior:
     noise : array of shape (3,)
     degree : int
         Degree of the polynomial mean.
-    held_out : HeldOut
+    held_out : HeldOutErrors
         Errors at samples that were held out.
     """
 
@@ -125,7 +126,7 @@ class ProcessPosterior:
     metric: Array
     noise: Array
     degree: int
-    held_out: HeldOut
+    held_out: HeldOutErrors
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}

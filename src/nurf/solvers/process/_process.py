@@ -229,11 +229,16 @@ class Process:
             result[block] = np.maximum(variance, least).reshape(-1, X.shape[1] ** order)
         return result
 
-    def measured_std(self, X: Array, order: int) -> Array:
-        """Return the standard deviations of measured values or gradients, noise included, of shape (n, d^order, k)."""
-        weights = self.rows.weights[self.rows.orders == order]
-        noise = self.noise[order] / weights.mean() if len(weights) else 0.0
-        return np.asarray(np.sqrt((self.posterior_variances(X, order) + noise)[..., None] * self.variances))
+    def measured_std(self, X: Array, order: int, weights: Array | None = None) -> Array:
+        """Return the standard deviations of measured values or gradients, noise included, of shape (n, d^order, k).
+
+        The measurements have the given weights (n,), or the mean weight of the rows.
+        """
+        known = self.rows.weights[self.rows.orders == order]
+        if weights is None:
+            weights = np.full(len(X), known.mean() if len(known) else np.inf)
+        noise = self.noise[order] / weights if len(known) else np.zeros(len(X))
+        return np.asarray(np.sqrt((self.posterior_variances(X, order) + noise[:, None])[..., None] * self.variances))
 
 
 def sample_blocks(samples: Index) -> list[Index]:
