@@ -13,6 +13,7 @@ from nurf import (
     RandomFeatureMap,
     RandomFeatureRegressor,
     SparseFeatureRegressor,
+    Surrogate,
     polish,
 )
 from nurf._validation import is_number, is_whole
@@ -115,11 +116,18 @@ PARAMETERS = [
     (DeepFeatureRegressor, {"hidden": (10**6, 10**6)}, "`hidden` must be at most 100000000 weights in all, got"),
     (DeepFeatureRegressor, {"steps": 0}, "`steps` must be 'auto' or a whole number >= 1, got 0"),
     (DeepFeatureRegressor, {"time_budget": -1.0}, "`time_budget` must be None or a number > 0, got -1.0"),
-    (DeepFeatureRegressor, {"time_budget": 1.0, "steps": 9}, "`steps` must be 'auto' if there is a `time_budget`, got"),
     (DeepFeatureRegressor, {"activation": "relu"}, "`activation` must be one of 'tanh', 'silu', got 'relu'"),
     (DeepFeatureRegressor, {"gradient_weight": 1e20}, "`gradient_weight` must be 'auto' or a number from 0 to 1e.09"),
     (DeepFeatureRegressor, {"warm_start": "no"}, "`warm_start` must be True or False, got 'no'"),
     (DeepFeatureRegressor, {"density": Nonlocal(2)}, "needs hessians, got gradients"),
+    (Surrogate, {"time_budget": 0}, "`time_budget` must be None or a number > 0, got 0"),
+    (Surrogate, {"time_budget": "long"}, "`time_budget` must be None or a number > 0, got 'long'"),
+    (Surrogate, {"engines": []}, r"`engines` must be 'auto', or names or estimators, at least one, got \[\]"),
+    (Surrogate, {"engines": "deep"}, "`engines` must be one of 'wide', 'sampled', 'trained', 'sparse', got 'deep'"),
+    (Surrogate, {"engines": ["wide", 3]}, "`engines` must be one of 'wide', 'sampled', 'trained', 'sparse', got 3"),
+    (Surrogate, {"random_state": -1}, "`random_state` must be a whole number >= 0, a generator or None, got -1"),
+    (Surrogate, {"check_gradients": None}, "`check_gradients` must be 'warn', 'raise' or False, got None"),
+    (Surrogate, {"verbose": -1}, "`verbose` must be a whole number >= 0, got -1"),
 ]
 
 

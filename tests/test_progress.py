@@ -70,7 +70,7 @@ def test_the_path_of_sparse_training_has_a_line_for_each_step(capsys):
 
 @pytest.mark.parametrize("verbose", [0, 1])
 def test_a_long_fit_says_so_beforehand(caplog, monkeypatch, verbose, capsys):
-    monkeypatch.setattr(_progress, "expected_seconds", lambda lane, n_arms: 75.0)
+    monkeypatch.setattr(_progress, "race_seconds", lambda lanes: 75.0)
     fitted(verbose=verbose)
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("nurf", "WARNING")
@@ -87,10 +87,10 @@ def expected(monkeypatch, n_neurons, n, d, **parameters):
     def stop(lanes, watch):
         raise StopError
 
-    original = _progress.expected_seconds
+    original = _progress.race_seconds
     with monkeypatch.context() as patch:
         patch.setattr(_progress, "_operations_per_second", lambda: 1e10)
-        patch.setattr(_progress, "expected_seconds", lambda *args: seconds.append(original(*args)) or seconds[0])
+        patch.setattr(_progress, "race_seconds", lambda *args: seconds.append(original(*args)) or seconds[0])
         patch.setattr("nurf.estimators._regressor.fit_searched", stop)
         with pytest.raises(StopError):
             RandomFeatureRegressor(n_neurons, random_state=0, **parameters).fit(*data(n, d)[:2])

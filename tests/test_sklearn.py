@@ -8,6 +8,7 @@ from nurf import (
     RandomFeatureMap,
     RandomFeatureRegressor,
     SparseFeatureRegressor,
+    Surrogate,
 )
 
 ESTIMATORS = [
@@ -15,6 +16,7 @@ ESTIMATORS = [
     SparseFeatureRegressor(),
     KernelFeatureRegressor(),
     DeepFeatureRegressor((16, 16), steps=150),
+    Surrogate(engines=[KernelFeatureRegressor(), DeepFeatureRegressor((16,), steps=50)]),
     RandomFeatureMap(),
 ]
 

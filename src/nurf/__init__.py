@@ -12,6 +12,7 @@ from nurf.estimators import (
     RandomFeatureMap,
     RandomFeatureRegressor,
     SparseFeatureRegressor,
+    Surrogate,
     polish,
 )
 from nurf.jets import Jet
@@ -26,6 +27,7 @@ __all__ = [  # without `plots`: `from nurf import *` must not require matplotlib
     "RandomFeatureMap",
     "RandomFeatureRegressor",
     "SparseFeatureRegressor",
+    "Surrogate",
     "activations",
     "check_derivatives",
     "densities",

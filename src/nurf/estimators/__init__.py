@@ -5,12 +5,16 @@ from nurf.estimators._feature_map import RandomFeatureMap
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor, polish
+from nurf.estimators._surrogate import Leaderboard, Standing, Surrogate
 
 __all__ = [
     "DeepFeatureRegressor",
     "KernelFeatureRegressor",
+    "Leaderboard",
     "RandomFeatureMap",
     "RandomFeatureRegressor",
     "SparseFeatureRegressor",
+    "Standing",
+    "Surrogate",
     "polish",
 ]

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_number, is_whole
@@ -21,6 +22,7 @@ from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
 from nurf.estimators._data import assemble, canonical
 from nurf.estimators._frames import matched, require_numbers
+from nurf.estimators._report import Report
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
 from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
@@ -98,14 +100,19 @@ class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
         return (density, []) if density.needs <= jet.known and not warnings else (Uniform(), warnings)
 
     def _generator(self) -> np.random.Generator:
-        if isinstance(self.random_state, np.random.Generator):
-            return self.random_state
-        seed = self.random_state
-        if not isinstance(seed, Integral):
-            seed = check_random_state(seed).randint(2**31 - 1)
-        if seed < 0:
-            raise ValueError(f"`random_state` must be a whole number >= 0, a generator or None, got {seed}")
-        return np.random.default_rng(int(seed))
+        return as_generator(self.random_state)
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return the generator that the parameter ``random_state`` stands for."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    seed = random_state
+    if not isinstance(seed, Integral):
+        seed = check_random_state(seed).randint(2**31 - 1)
+    if seed < 0:
+        raise ValueError(f"`random_state` must be a whole number >= 0, a generator or None, got {seed}")
+    return np.random.default_rng(int(seed))
 
 
 def sampling_order(jet: Jet, activation: Activation) -> int:
@@ -129,6 +136,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     network_: Network
     estimated_error_: float | Array
     uncertainty_: Uncertainty | None
+    gradient_check_: DerivativeCheck | None
     verbose: int
 
     def fit(
@@ -206,6 +214,15 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     @abstractmethod
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         """Fit to checked data, set the attributes at the very end, and return warnings for the user."""
+
+    @property
+    @abstractmethod
+    def _chosen(self) -> str:
+        """What was fitted, in a few words."""
+
+    @abstractmethod
+    def report(self) -> Report:
+        """Return what was chosen and why: text in a terminal, a table in a notebook."""
 
     def _verbosity(self) -> int:
         if not (isinstance(self.verbose, Integral) and self.verbose >= 0):

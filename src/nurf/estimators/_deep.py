@@ -48,10 +48,11 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         Numbers of neurons of the hidden layers.
     steps : int or "auto", default "auto"
         Steps of a run without the rows that are held out. "auto" is 2700, or 700 with up to 150 samples, for which
-        there are five runs, each without a fold.
+        there are five runs, each without a fold; or what the time budget allows, if there is one.
     time_budget : float, optional
-        Seconds that a fit may take, about. Some steps are timed beforehand, and the budget is turned into ``steps``;
-        ``n_steps_`` tells how many, so that the same model can be fitted again. Then ``steps`` must be "auto".
+        Seconds that a fit may take, about. Some steps are timed beforehand, and the budget is turned into a number of
+        steps, at most ``steps`` if that is a number. ``n_steps_`` tells how many, so that the same model can be fitted
+        again.
     gradient_weight : float or "auto", default "auto"
         Weight of the squared residual of a gradient in the loss, relative to that of a value, both in scaled units.
         "auto" tries the weight with which both count the same, and 0: derivatives are only used if they clearly lower
@@ -198,6 +199,11 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.gradient_check_, self._has_derivatives = check, bool(scaled.known)
         return found
 
+    @property
+    def _chosen(self) -> str:
+        layers = " x ".join(map(str, self.fit_.network.hidden))
+        return f"{layers}, {self.fit_.setting}, {self.fit_.n_steps} steps"
+
     def report(self) -> Report:
         """Return what was chosen and tried, and the course of the training, to print or to show in a notebook."""
         check_is_fitted(self, "fit_")
@@ -257,6 +263,10 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             raise ValueError(f"`hidden` must be at most {MAX_WEIGHTS} weights in all, got {self.hidden!r}: {n_weights}")
         return tuple(int(size) for size in sizes)
 
+    def _n_steps(self, jet: Jet) -> int:
+        """Return the number of steps of a fit to scaled data."""
+        return self._with_steps(self._spec(jet, []), jet).n_steps
+
     def _with_steps(self, spec: DeepSpec, jet: Jet) -> DeepSpec:
         """Return the spec with the number of steps, from the parameters."""
         auto = isinstance(self.steps, str) and self.steps == "auto"
@@ -267,9 +277,8 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             return replace(spec, n_steps=spec.options.steps_for(n_valued) if auto else int(self.steps))
         if not (is_number(self.time_budget) and self.time_budget > 0):
             raise ValueError(f"`time_budget` must be None or a number > 0, got {self.time_budget!r}")
-        if not auto:
-            raise ValueError(f"`steps` must be 'auto' if there is a `time_budget`, got {self.steps!r}")
-        return replace(spec, n_steps=steps_within(self.time_budget, jet, spec, np.random.default_rng(0)))
+        n_steps = steps_within(self.time_budget, jet, spec, np.random.default_rng(0))
+        return replace(spec, n_steps=n_steps if auto else min(n_steps, int(self.steps)))
 
 
 def require_shape(jet: Jet, network: DeepNetwork) -> None:

@@ -200,6 +200,10 @@ class KernelFeatureRegressor(NetworkRegressor):
         result |= {kind: deviations[order] for order, kind in posterior.kinds.items()}
         return {kind: noise if np.ndim(self.scaling_.y_scale) else float(noise[0]) for kind, noise in result.items()}
 
+    @property
+    def _chosen(self) -> str:
+        return f"{self.fit_.label}, {self.n_rows_} rows"
+
     def report(self) -> Report:
         """Return what was chosen and why: text in a terminal, a table in a notebook.
 

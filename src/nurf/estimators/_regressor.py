@@ -215,6 +215,11 @@ class RandomFeatureRegressor(ShallowRegressor, RacesSettings):
             found += zero_derivatives(scaled, sampling_order(scaled, setting.activation))
         return found
 
+    @property
+    def _chosen(self) -> str:
+        assert self.fit_.stage is not None
+        return f"{self.fit_.network.features.n_neurons} neurons, {self.fit_.stage.setting}"
+
     def report(self) -> Report:
         """Return what was chosen and why: text in a terminal, a table in a notebook.
 

@@ -14,7 +14,7 @@ from nurf._types import Array
 from nurf.solvers import VALUES_ONLY
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.process import rounding_floor
-from nurf.training import DeepFit, Fit, Setting, ShallowFit, Trial, WideFit
+from nurf.training import DeepFit, Fit, Setting, ShallowFit, SparseFit, Trial, WideFit
 
 SHOWN = 5  # of the arms that were tried at one size
 MAX_OUTPUTS = 10  # whose errors are shown
@@ -72,6 +72,38 @@ def describe(fit: ShallowFit, n_samples: int, n_features: int, y_scale: Array, r
         lines.append(("note", f"a stage sampled from the data, not the residual: {fallbacks[-1]}"))
     seconds = sum(trial.seconds for trial in fit.trials)
     title = f"{features.n_neurons} neurons for {n_samples} samples in {n_features} dimensions, {seconds:.2g} s"
+    return Report(title, tuple(lines))
+
+
+def describe_sparse(
+    fit: SparseFit, n_samples: int, y_scale: Array, given: bool, check: DerivativeCheck | None
+) -> Report:
+    """Return what was chosen on the path of sparse training, and its other networks of small errors.
+
+    Parameters
+    ----------
+    fit : SparseFit
+    n_samples : int
+    y_scale : array of shape () or (k,)
+        The standard deviation of the values of each output.
+    given : bool
+        Whether derivatives were given.
+    check : DerivativeCheck or None
+        The comparison of the gradients with the values.
+    """
+    step, seconds = fit.step, sum(step.seconds for step in fit.history)
+    lines = [
+        ("neurons", f"{step.n_neurons}"),
+        ("derivatives in the loss", describe_loss(fit, given, check, "not used")),
+        ("alpha", f"{fit.alpha:.2g}, the best of {len(fit.history)}"),
+        ("certificate", f"{step.certificate:.4g}: no further neuron helps if it is at most 1"),
+        *_errors(fit, y_scale),
+    ]
+    best = sorted(fit.history, key=lambda step: step.error)[:SHOWN]
+    for number, other in enumerate(best):
+        text = f"{other.error:.2g}  {other.n_neurons} neurons, alpha {other.alpha:.2g}"
+        lines.append(("" if number else f"path, {seconds:.2g} s", text))
+    title = f"{step.n_neurons} trained neurons for {n_samples} samples in {fit.network.dimension} dimensions"
     return Report(title, tuple(lines))
 
 

@@ -18,6 +18,7 @@ from nurf.densities import Density
 from nurf.estimators._base import TAILS, SamplesHyperplanes, ShallowRegressor, choose
 from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
+from nurf.estimators._report import Report, describe_sparse
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
 from nurf.solvers import Loss, SparseOptions
@@ -116,6 +117,8 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
         The change of units.
     gradient_check_ : DerivativeCheck or None
         The comparison of the gradients with the values; None if there was none.
+    n_samples_ : int
+        Number of samples that were fitted.
     n_iter_ : int
         Rounds of insertion, training and deletion, for all alphas together.
     n_features_in_ : int
@@ -132,6 +135,8 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
     >>> bool(model.n_neurons_ < 12 and model.score(fresh, bump.value(fresh)) > 0.99)
     True
     """
+
+    fit_: SparseFit
 
     def __init__(
         self,
@@ -199,7 +204,7 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
         if fit.crossfit is None and held_out is None:
             fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
         self._set_fit(fit, scaling, fit.crossfit)
-        self.gradient_check_ = check
+        self.gradient_check_, self._has_derivatives, self.n_samples_ = check, bool(scaled.known), len(jet)
         self.n_neurons_, self.certificate_ = fit.step.n_neurons, fit.step.certificate
         self.n_iter_ = sum(step.n_rounds for step in fit.history)
         if fit.step.status == "max_rounds":
@@ -210,6 +215,17 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
             )
             found.append(ConvergenceWarning(unmet))
         return found
+
+    @property
+    def _chosen(self) -> str:
+        return f"{self.n_neurons_} neurons, alpha {self.fit_.alpha:.2g}"
+
+    def report(self) -> Report:
+        """Return what was chosen and why: text in a terminal, a table in a notebook."""
+        check_is_fitted(self, "fit_")
+        return describe_sparse(
+            self.fit_, self.n_samples_, self.scaling_.y_scale, self._has_derivatives, self.gradient_check_
+        )
 
     @property
     def path_(self) -> dict[str, Array]:
@@ -225,8 +241,7 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
 
     def _steps(self) -> tuple[SparseStep, ...]:
         check_is_fitted(self, "fit_")
-        fit: SparseFit = self.fit_  # type: ignore[assignment]
-        return fit.history
+        return self.fit_.history
 
     @property
     def _learns_width(self) -> bool:

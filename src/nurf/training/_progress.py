@@ -20,13 +20,13 @@ LONG = 60.0  # seconds of a fit that says beforehand how long it may take
 OVERHEAD = 0.005  # seconds of an arm, however small
 LEFT_OUT = 4096  # rows that leave in turn
 N_ALPHAS = 16
+PROCESS_OPERATIONS = 60.0  # of a fit, in units of the third power of the number of rows
 TRIED = 4.0, 8.0, 2.0  # arms at the first size for each that starts, and arms at those between and at the last
 
 
 def watch_race(lanes: Sequence[Lane], verbose: int) -> RaceProgress | None:
     """Return what is called with each trial of a race, or None for silence; log how long the race may take, if long."""
-    n_arms = sum(1 for lane in lanes for _ in lane.space.first_settings())
-    seconds = expected_seconds(lanes[0], n_arms)
+    seconds = race_seconds(lanes)
     jet = lanes[0].task.jet
     words = f"{len(jet)} samples in {jet.n_features} dimensions, up to {lanes[0].sizes[-1]} neurons"
     if seconds > LONG:
@@ -62,11 +62,12 @@ def watch_cycles(verbose: int) -> Callable[[DeepCycle], None] | None:
     )
 
 
-def expected_seconds(lane: Lane, n_arms: int) -> float:
+def race_seconds(lanes: Sequence[Lane]) -> float:
     """Return about how long a race may take, from its sizes and the measured speed of a product of matrices.
 
     Fits with 100 to 3000 samples in 2 to 100 dimensions took half to twice as long.
     """
+    lane, n_arms = lanes[0], sum(1 for lane in lanes for _ in lane.space.first_settings())
     sizes = lane.sizes
     first, between, last = TRIED
     counts = [first * n_arms, *[between] * (len(sizes) - 2), last] if lane.space.has_choice else [1.0] * len(sizes)
@@ -75,6 +76,11 @@ def expected_seconds(lane: Lane, n_arms: int) -> float:
         count * (OVERHEAD * len(lane.splits(size)) + _operations(lane, size) / speed)
         for count, size in zip(counts[: len(sizes)], sizes, strict=True)
     )
+
+
+def process_seconds(n_rows: int) -> float:
+    """Return about how long it takes to learn the scales of a process with so many rows."""
+    return 1.0 + PROCESS_OPERATIONS * n_rows**3 / _operations_per_second()
 
 
 def _operations(lane: Lane, size: int) -> float:
