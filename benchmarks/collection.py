@@ -1,4 +1,4 @@
-"""Compare the default estimator with other regressors on every second function of uqtestfuns.
+"""Compare estimators of nurf with other regressors on every second function of uqtestfuns.
 
     python benchmarks/collection.py --out results.csv [--methods nurf "nurf values"] [--functions Ishigami] [--jobs 1]
     python benchmarks/collection.py --table before.csv after.csv
@@ -9,8 +9,9 @@ so that a run can be stopped and taken up again. The second prints one or more o
 Functions: the first, third, fifth, ... of the alphabetical list of uqtestfuns 0.7, in their own dimension, and in two
 dimensions where it is free. Inputs are in the unit cube, mapped to the domain linearly where they are uniform, else by
 the quantiles of their distribution between 1% and 99%. There are 50 samples for each dimension, at most 500, uniform in
-the cube; gradients are central differences. The error is the root mean squared error on 3000 fresh points, in units of
-the standard deviation of the values there. Seconds are those of one core.
+the cube; gradients are central differences. "nurf" is `RandomFeatureRegressor`, "surrogate" is `Surrogate`. The error
+is the root mean squared error on 3000 fresh points, in units of the standard deviation of the values there. Seconds are
+those of one core.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from zlib import crc32
 import numpy as np
 import uqtestfuns
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
@@ -34,11 +36,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from nurf import RandomFeatureRegressor
+from nurf import RandomFeatureRegressor, Surrogate
 
 FUNCTIONS = sorted(uqtestfuns.list_functions(tabulate=False))[::2]
-NURF = ["nurf", "nurf values", "nurf noisy gradients"]
-METHODS = [*NURF, "GP", "kernel ridge", "MLP"]
+NURF = {
+    "nurf": RandomFeatureRegressor,
+    "nurf values": RandomFeatureRegressor,
+    "nurf noisy gradients": RandomFeatureRegressor,
+    "surrogate": Surrogate,
+    "surrogate values": Surrogate,
+}
+PEERS = ["GP", "kernel ridge", "MLP", "gradient boosting"]
+METHODS = [*NURF, *PEERS]
 COLUMNS = ["function", "dimension", "samples", "method", "error", "estimate", "seconds"]
 FREE_DIMENSION = 2
 TAIL = 0.01  # probability that is cut off at either end of an input that is not uniform
@@ -46,6 +55,7 @@ STEP = 1e-5  # of the differences, in the unit cube
 NOISE = 0.5  # of noisy gradients, in units of the root mean square of each partial derivative
 FRESH = 3000
 ROUNDING = 1e-8  # smaller errors are not told apart
+TIE = 1.2  # errors within this factor of the smallest are as good
 
 
 class Function:
@@ -132,6 +142,8 @@ def make_peer(method, dimension):
     if method == "GP":
         kernel = ConstantKernel(1.0, (1e-3, 1e5)) * RBF(np.ones(dimension), (1e-2, 1e3)) + WhiteKernel(1e-6, (1e-12, 1))
         return GaussianProcessRegressor(kernel, alpha=1e-12, normalize_y=True, n_restarts_optimizer=3, random_state=0)
+    if method == "gradient boosting":
+        return HistGradientBoostingRegressor(max_iter=1000, early_stopping=True, random_state=0)
     if method == "kernel ridge":
         grid = {"gamma": np.logspace(-2, 2, 13), "alpha": np.logspace(-10, 0, 11)}
         folds = KFold(5, shuffle=True, random_state=0)
@@ -148,11 +160,11 @@ def run(name, method):
     X, y, gradients, fresh, truth = make_data(name)
     if method == "nurf noisy gradients":
         gradients = add_noise(gradients, name)
-    options = {} if method not in NURF or method == "nurf values" else {"gradients": gradients}
+    options = {} if method in PEERS or "values" in method else {"gradients": gradients}
     row = {"function": name, "dimension": X.shape[1], "samples": len(X), "method": method, "estimate": ""}
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = RandomFeatureRegressor(random_state=0) if method in NURF else make_peer(method, X.shape[1])
+        model = NURF[method](random_state=0) if method in NURF else make_peer(method, X.shape[1])
         start = time.process_time()
         try:
             model.fit(X, y, **options)
@@ -253,6 +265,15 @@ class Results:
                     counts[method] += int(error == min(errors))
         return counts
 
+    def near_best(self, method, others):
+        """Return the share of functions where the error is at most 1.2 times the smallest of others; NaN if unknown."""
+        ratios = []
+        for name, error in self.column(method).items():
+            errors = [self.error(name, other) for other in others]
+            if None not in errors:
+                ratios.append(max(error, ROUNDING) / max(min(errors), ROUNDING))
+        return np.mean(np.array(ratios) <= TIE) if ratios else np.nan
+
     def worse(self, method, factor, other):
         """Return where a method is worse than another one by more than a factor, and by how much."""
         ratios, others = {}, self.column(other)
@@ -288,10 +309,12 @@ def print_table(paths):
 def print_summary(file):
     """Print what the errors of one file come to."""
     print(f"| | {' | '.join(METHODS)} |\n|{'---|' * (1 + len(METHODS))}")
-    for title, methods in (("of all", METHODS), ("without gradients", METHODS[1:2] + METHODS[3:])):
+    plain = [method for method in METHODS if method in PEERS or "values" in method]
+    for title, methods in (("of all", METHODS), ("without gradients", plain)):
         counts = file.first_places(methods)
         print(f"| first places {title} | {' | '.join(str(counts.get(method, '')) for method in METHODS)} |")
     rows = {
+        f"within {TIE} of the best other regressor": lambda method: f"{file.near_best(method, PEERS):.0%}",
         "functions": lambda method: f"{len(file.column(method))}",
         "geometric mean of errors": lambda method: f"{geometric_mean(file.column(method)):.2e}",
         "seconds, sum": lambda method: f"{sum(file.column(method, 'seconds').values()):.0f}",
@@ -301,12 +324,15 @@ def print_summary(file):
     }
     for title, entry in rows.items():
         shown = [
-            entry(method) if file.column(method) and (method in NURF or "reported" not in title) else ""
+            entry(method)
+            if file.column(method) and (method in NURF or not title.startswith(("reported", "within")))
+            else ""
             for method in METHODS
         ]
         print(f"| {title} | {' | '.join(shown)} |")
     print(f"\nBoth errors below {ROUNDING:g} are rounding and left out here:")
     pairs = [("nurf", 1.1, "nurf values"), ("nurf noisy gradients", 1.2, "nurf values")]
+    pairs += [("surrogate", 1.1, "surrogate values"), ("surrogate", TIE, "nurf"), ("surrogate values", 2, "GP")]
     for method, factor, other in [*pairs, ("nurf values", 2, "GP"), ("nurf", 2, "GP")]:
         ratios = sorted(file.worse(method, factor, other).items(), key=lambda item: -item[1])
         listed = ", ".join(f"{name} {ratio:.2g}" for name, ratio in ratios)

@@ -48,6 +48,7 @@ RESULTS = ["error", "estimate", "interval", "std", "gradient std", "seconds"]
 COLUMNS = ["function", "dimension", "samples", *KEY[1:], *RESULTS, "note"]
 COLOURS = {
     "nurf.KernelFeatureRegressor": "tab:red",
+    "nurf.Surrogate": "tab:purple",
     "nurf.RandomFeatureRegressor": "tab:orange",
     "gpytorch": "tab:blue",
     "smt": "tab:green",
@@ -110,10 +111,12 @@ def kriging(name, **options):
 GEKPLS = {"n_comp": 2, "delta_x": 1e-3, "eval_noise": True}
 METHODS = {
     "nurf kernel": ours("KernelFeatureRegressor", True),
+    "nurf surrogate": ours("Surrogate", True),
     "nurf sampled": ours("RandomFeatureRegressor", True),
     "RBFKernelGrad": Method("gpytorch", lambda d: import_module("peer_gpytorch").GradientProcess(), True, 1200),
     "GEKPLS": Method("smt", lambda d: kriging("GEKPLS", **GEKPLS, extra_points=d), True, 1200, least_inputs=2),
     "nurf kernel values": ours("KernelFeatureRegressor", False),
+    "nurf surrogate values": ours("Surrogate", False),
     "nurf sampled values": ours("RandomFeatureRegressor", False),
     "KRG": Method("smt", lambda d: kriging("KRG"), most_rows=160),
     "GP": Method("sklearn", lambda d: make_peer("GP", d)),
