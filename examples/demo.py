@@ -1,11 +1,15 @@
-"""Surrogates of the borehole function: what it is worth to sample neurons from gradients.
+"""Surrogates of the borehole function: one call, and what it is worth to sample neurons from gradients.
 
     python examples/demo.py [--out demo] [--quick]
 
-The borehole function is the flow of water through a borehole as a function of eight physical inputs. We fit shallow
-networks to 5000 samples, with neurons sampled from four densities: the uniform density, and three densities based on
-gradients. The last model uses the default parameters, which compare densities and widths in a race. A table compares
-the errors on new points. Two plots show the error against the number of neurons, and predicted against true values.
+The borehole function is the flow of water through a borehole as a function of eight physical inputs. First we have 50
+samples. `Surrogate` fits networks in three ways and takes the best one, with gradients and without; we compare its
+estimated error with the true one on new points, and plot slices through the model.
+
+Then we have 5000 samples, and fit shallow networks with neurons sampled from four densities: the uniform density, and
+three densities based on gradients. The last model uses the default parameters, which compare densities and widths in a
+race. A table compares the errors on new points. Two plots show the error against the number of neurons, and predicted
+against true values.
 """
 
 import argparse
@@ -16,7 +20,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from nurf import RandomFeatureRegressor, plots, problems
+from nurf import RandomFeatureRegressor, Surrogate, plots, problems
 from nurf.densities import ActiveSubspace, Local, Nonlocal, Uniform
 
 WIDTH = 0.1  # width of the activation, for inputs scaled into the unit ball
@@ -27,6 +31,16 @@ DENSITIES = {
     "nonlocal": Nonlocal(bandwidth=2 * WIDTH),
 }
 DEFAULT = "default"
+INPUTS = (
+    "radius of the borehole (m)",
+    "radius of influence (m)",
+    "upper transmissivity (m²/year)",
+    "upper head (m)",
+    "lower transmissivity (m²/year)",
+    "lower head (m)",
+    "length (m)",
+    "conductivity (m/year)",
+)
 BOREHOLE = problems.get("borehole", native=True)  # in metres, years, ...: the model scales all data
 
 
@@ -42,6 +56,31 @@ def fit(name, data, n_neurons, seed=0):
 def relative(predicted, true):
     """Return the relative error in the L2 norm."""
     return np.linalg.norm(predicted - true) / np.linalg.norm(true)
+
+
+def fit_surrogates(data, test, time_budget):
+    """Print what the engines did and how large the errors are, with gradients and without; return the first model."""
+    models = {}
+    for title, gradients in {"with gradients": data.gradients, "values only": None}.items():
+        progress(f"fitting {title}, at most {time_budget:g} s")
+        model = models[title] = Surrogate(time_budget, random_state=0).fit(data.X, data.y, gradients=gradients)
+        progress("")
+        true = np.sqrt(np.mean((model.predict(test.X) - test.y) ** 2))
+        low, high = model.predict_interval(test.X, coverage=0.9).T
+        print(f"{title}:\n{model.leaderboard_}")
+        print(f"estimated error {model.estimated_error_:.2g}, true error {true:.2g} m³/year;", end=" ")
+        print(
+            f"90% intervals contain {np.mean((low <= test.y) & (test.y <= high)):.0%} of the new values\n", flush=True
+        )
+    return models["with gradients"]
+
+
+def plot_slices(path, model, data):
+    """Plot the model along each input, with its intervals."""
+    axes = plots.slices(model, data.X, names=INPUTS)
+    figure = axes[0].figure
+    figure.suptitle(f"Borehole function from {len(data)} samples with gradients: flow (m³/year) and 90% intervals")
+    save(figure, path)
 
 
 def compare(data, test, n_neurons):
@@ -111,17 +150,23 @@ def main(arguments=None):
     counts = [10, 30, 60] if options.quick else [30, 55, 100, 180, 320, 560, 1000]
 
     rng = np.random.default_rng(0)
+    few, budget = (20, 2.0) if options.quick else (50, 20.0)
+    data, test = (BOREHOLE.jet(BOREHOLE.sample(n, rng)) for n in (few, n_test))
+    print(f"borehole function, 8 inputs: {few} samples, errors on {n_test} new points\n")
+    options.out.mkdir(parents=True, exist_ok=True)
+    files = [options.out / name for name in ("slices.png", "convergence.png", "predictions.png")]
+    plot_slices(files[0], fit_surrogates(data, test, budget), data)
+
+    rng = np.random.default_rng(0)
     data = BOREHOLE.jet(BOREHOLE.sample(n_samples, rng))  # values and exact derivatives at random points
     test = BOREHOLE.jet(BOREHOLE.sample(n_test, rng))
-    print(f"borehole function: {n_samples} samples with gradients, {counts[-1]} neurons")
+    print(f"{n_samples} samples with gradients, {counts[-1]} sampled neurons")
     print(f"relative errors on {n_test} new points:\n")
     compare(data, test, n_neurons=counts[-1])
 
-    options.out.mkdir(parents=True, exist_ok=True)
-    files = [options.out / "convergence.png", options.out / "predictions.png"]
-    plot_convergence(files[0], n_samples, test, counts, n_trials)
-    plot_predictions(files[1], data, test, n_neurons=100)
-    print("\nwrote " + " and ".join(map(str, files)))
+    plot_convergence(files[1], n_samples, test, counts, n_trials)
+    plot_predictions(files[2], data, test, n_neurons=100)
+    print("\nwrote " + ", ".join(map(str, files)))
 
 
 if __name__ == "__main__":

@@ -38,6 +38,8 @@ def test_the_demo_prints_a_table_and_writes_pictures(demo, tmp_path, capsys):
     out = tmp_path / "new" / "pictures"
     demo.main(["--quick", "--out", str(out)])
     printed, progress = capsys.readouterr()
+    assert printed.count("estimated error  seconds  setting") == 2
+    assert printed.count("90% intervals contain") == 2
     rows = table(printed)
     assert list(rows) == ["uniform", "active_subspace", "local", "nonlocal"]
     assert all(0 < values < gradients < 1 for values, gradients in rows.values())
@@ -47,7 +49,7 @@ def test_the_demo_prints_a_table_and_writes_pictures(demo, tmp_path, capsys):
     assert plt.get_fignums() == []
 
     pictures = sorted(out.iterdir())
-    assert [p.name for p in pictures] == ["convergence.png", "predictions.png"]
+    assert [p.name for p in pictures] == ["convergence.png", "predictions.png", "slices.png"]
     for picture in pictures:
         assert str(picture) in printed
         image = plt.imread(picture)

@@ -20,7 +20,7 @@ from nurf.estimators._sparse import SparseFeatureRegressor
 from nurf.jets import Jet
 from nurf.solvers import VALUES_ONLY, LeaveOneOut, Loss
 from nurf.solvers.process import row_total
-from nurf.training import DeepOptions
+from nurf.training import DeepOptions, Search
 from nurf.training._progress import process_seconds, race_seconds
 from nurf.training._race import finite
 
@@ -50,9 +50,6 @@ class Effort:
     many_samples : int
     least : float
         An engine that can only do less than this share of all that is not run.
-    doubt : float
-        Engines other than the first must have an error that is smaller by a factor ``1 + doubt / sqrt(n)`` of ``n``
-        samples to win. With few samples the first engine, an infinitely wide network, is the safe choice.
     margin : float
         Errors that differ by a smaller share are equal; then the first engine wins.
     """
@@ -62,22 +59,17 @@ class Effort:
     neurons: int = 1000
     many_samples: int = 1000
     least: float = 0.1
-    doubt: float = 1.0
     margin: float = 0.02
 
     def for_budget(self, seconds: float) -> Effort:
         """Return the numbers for another budget.
 
         >>> Effort().for_budget(160.0)
-        Effort(budget=160.0, rows=4000, neurons=2828, many_samples=1000, least=0.1, doubt=1.0, margin=0.02)
+        Effort(budget=160.0, rows=4000, neurons=2828, many_samples=1000, least=0.1, margin=0.02)
         """
         growth = seconds / self.budget
         rows, neurons = round(self.rows * growth ** (1 / 3)), round(self.neurons * growth**0.5)
         return replace(self, budget=seconds, rows=rows, neurons=neurons)
-
-    def handicap(self, n_samples: int) -> float:
-        """Return the factor by which an error of so many samples must be smaller to be believed."""
-        return float(1 + self.doubt / np.sqrt(max(n_samples, 1)))
 
 
 class Engine(ABC):
@@ -277,8 +269,8 @@ class EngineArm:
 
     @property
     def handicap(self) -> float:
-        """That of engines after the first."""
-        return self.contest.effort.handicap(_n_values(self.contest.jet)) if self.position else 1.0
+        """That of engines after the first, which is the safe choice with few samples."""
+        return Search().uncertainty(max(_n_values(self.contest.jet), 1)) if self.position else 1.0
 
     def __str__(self) -> str:
         return self.note if self.model is None else self.model._chosen

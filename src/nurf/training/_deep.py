@@ -74,8 +74,6 @@ class DeepOptions:
     rival : float, default 2
         Settings with and without derivatives both have a second cycle if their errors differ by less than this factor:
         derivatives that are noisy help at first and harm later.
-    doubt : float, default 4
-        Derivatives must lower the error of ``n`` rows by a factor ``1 + doubt / sqrt(n)`` to be believed.
     few_samples : int, default 150
         Up to so many samples, a network is trained without each of ``n_folds`` folds; with more, without one of them.
     n_folds : int, default 5
@@ -103,7 +101,6 @@ class DeepOptions:
     min_cycle: int = 100
     last_share: float = 0.2
     rival: float = 2.0
-    doubt: float = 4.0
     few_samples: int = 150
     n_folds: int = 5
     held_out: int = 500
@@ -111,10 +108,6 @@ class DeepOptions:
     max_sampled: int = 5000
     bandwidth: float = 0.5
     reach: float = 1.5
-
-    def uncertainty(self, n_rows: int) -> float:
-        """Return the factor by which an error of so many rows must be smaller than another to be believed."""
-        return float(1 + self.doubt / np.sqrt(n_rows))
 
     def steps_for(self, n_samples: int) -> int:
         """Return the default number of steps of a run for so many samples."""

@@ -46,7 +46,7 @@ class Search:
         Derivatives must lower the error of ``n`` samples by a factor ``1 + doubt / sqrt(n)`` to be believed. An
         estimate from ``n`` errors is uncertain by at least ``1 / sqrt(2 n)``, more if a few errors are large, and the
         smallest of many estimates is too small; a fit to the values alone is the safe choice. So must a smaller size,
-        to be taken instead of the last.
+        to be taken instead of the last, and in `Surrogate` any engine, to be taken instead of the first.
     few_samples : int, default 150
         Up to so many samples, errors are estimated by refits on folds. Leave-one-out is blind to the choice of the
         neurons, which is made with the sample that is left out; the fewer samples, the more that matters.

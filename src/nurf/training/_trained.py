@@ -30,6 +30,7 @@ from nurf.training._deep import (
 from nurf.training._deep_fit import NO_FOLDS, DeepCycle, DeepFit
 from nurf.training._fit import Trial
 from nurf.training._lanes import probes_around
+from nurf.training._search import Search
 
 TRIAL_STEPS = 40  # that say how long a step takes
 MAX_STEPS = 10**7  # that a time budget is turned into
@@ -220,7 +221,7 @@ class _Training:
         if len(arms) == 1:
             return arms
         options = self.spec.options
-        doubt = options.uncertainty(self.n_errors)
+        doubt = Search().uncertainty(self.n_errors)
         lanes = [[arm for arm in arms if (arm.setting.loss == VALUES_ONLY) == alone] for alone in (False, True)]
         best = [min(lane, key=lambda arm: arm.error) for lane in lanes if lane]
         best.sort(key=lambda arm: arm.error * (1.0 if arm.setting.loss == VALUES_ONLY else doubt))
