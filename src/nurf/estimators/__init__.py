@@ -2,6 +2,7 @@
 
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap
+from nurf.estimators._files import load
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor, polish
@@ -12,5 +13,6 @@ __all__ = [
     "RandomFeatureMap",
     "RandomFeatureRegressor",
     "SparseFeatureRegressor",
+    "load",
     "polish",
 ]
