@@ -20,7 +20,7 @@ test: $(INSTALLED) ## run the tests
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 test-hostile: $(INSTALLED) ## run all hostile cases; SEED=1 generates others
-	$(BIN)/python -m pytest tests/test_hostile.py --hostile --hostile-seed $(SEED) --numprocesses 2
+	$(BIN)/python -m pytest tests/test_hostile.py tests/test_hostile_files.py --hostile --hostile-seed $(SEED) --numprocesses 2
 
 lint: $(INSTALLED) ## check style and types
 	$(BIN)/ruff check .

@@ -19,6 +19,7 @@ LEVELS = [
     {"densities", "kernels", "problems"},
     {"solvers"},
     {"training"},
+    {"files"},
     {"estimators"},
     {"plots"},
 ]

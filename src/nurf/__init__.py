@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from nurf import activations, densities, differentiation, jets, kernels, networks, problems, solvers, training
+from nurf import activations, densities, differentiation, files, jets, kernels, networks, problems, solvers, training
 from nurf._derivative_checks import DerivativeCheck, check_derivatives
 from nurf.estimators import (
     DeepFeatureRegressor,
@@ -13,8 +13,10 @@ from nurf.estimators import (
     RandomFeatureRegressor,
     SparseFeatureRegressor,
     Surrogate,
+    load,
     polish,
 )
+from nurf.files import FileFormatError
 from nurf.jets import Jet
 
 __version__ = version("nurf")
@@ -22,6 +24,7 @@ __version__ = version("nurf")
 __all__ = [  # without `plots`: `from nurf import *` must not require matplotlib
     "DeepFeatureRegressor",
     "DerivativeCheck",
+    "FileFormatError",
     "Jet",
     "KernelFeatureRegressor",
     "RandomFeatureMap",
@@ -32,8 +35,10 @@ __all__ = [  # without `plots`: `from nurf import *` must not require matplotlib
     "check_derivatives",
     "densities",
     "differentiation",
+    "files",
     "jets",
     "kernels",
+    "load",
     "networks",
     "polish",
     "problems",

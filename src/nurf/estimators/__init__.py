@@ -2,6 +2,7 @@
 
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap
+from nurf.estimators._files import load
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor, polish
@@ -16,5 +17,6 @@ __all__ = [
     "SparseFeatureRegressor",
     "Standing",
     "Surrogate",
+    "load",
     "polish",
 ]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
 
@@ -23,6 +25,7 @@ from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
 from nurf.estimators._data import assemble, canonical
 from nurf.estimators._frames import matched, require_numbers
 from nurf.estimators._report import Report
+from nurf.files import write
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
 from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
@@ -33,7 +36,29 @@ MAX_WIDTH = 1e9  # and its inverse is the smallest: derivatives have powers of w
 TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 
 
-class SamplesHyperplanes(BaseEstimator):  # type: ignore[misc]
+class SavedEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator that is saved to a file without code."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file, from which ``nurf.load`` returns it with the same predictions, bit by bit.
+
+        The file holds numbers and names, and no code. It is written in one step: whoever reads it meanwhile sees the
+        file that was there before, or the new one.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        TypeError
+            If a parameter is an object or a function of one's own. The message names it, and nothing is written.
+        """
+        from nurf.estimators._files import SAVED  # which knows all estimators
+
+        check_is_fitted(self)
+        write(path, self, SAVED)
+
+
+class SamplesHyperplanes(SavedEstimator):
     """An estimator whose neurons are sampled: the parameters that say how, and what they mean."""
 
     n_neurons: Any
@@ -128,12 +153,11 @@ def zero_derivatives(jet: Jet, order: int) -> list[Warning]:
     return [UserWarning(f"all known {kind} are zero: hyperplanes cannot be sampled from them")]
 
 
-class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # type: ignore[misc]
     """A regressor that is fitted as a network in scaled units (``fit_``, ``scaling_``) and predicts in the user's."""
 
     fit_: Fit
     scaling_: Scaling
-    network_: Network
     estimated_error_: float | Array
     uncertainty_: Uncertainty | None
     gradient_check_: DerivativeCheck | None
@@ -232,9 +256,15 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type
     def _set_fit(self, fit: Fit, scaling: Scaling, uncertainty: Uncertainty | None = None) -> None:
         """Set the attributes that predictions need."""
         self.fit_, self.scaling_, self.uncertainty_ = fit, scaling, uncertainty
-        self.network_ = fit.network.in_units_of(scaling)
+        self.__dict__.pop("network_", None)
         errors = fit.output_errors * scaling.y_scale
         self.estimated_error_ = errors if np.ndim(scaling.y_scale) else float(errors[0])
+
+    @cached_property
+    def network_(self) -> Network:
+        """The fitted network, as a function of unscaled inputs: computed from ``fit_`` when it is first asked for."""
+        check_is_fitted(self, "fit_")
+        return self.fit_.network.in_units_of(self.scaling_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the values at the points, of shape (n,) or (n, k).

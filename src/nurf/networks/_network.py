@@ -145,7 +145,8 @@ class ShallowNetwork(Network):
                 f"`coefficients` must have {self.features.n_columns} rows, one for each neuron and monomial, "
                 f"got shape {coefficients.shape}"
             )
-        object.__setattr__(self, "coefficients", coefficients)
+        # a column of the coefficients of many fits would keep all of them in memory
+        object.__setattr__(self, "coefficients", np.ascontiguousarray(coefficients))
 
     @property
     def dimension(self) -> int:

@@ -1,0 +1,69 @@
+"""Which estimators files hold, and how they are loaded."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from nurf.estimators._deep import DeepFeatureRegressor
+from nurf.estimators._feature_map import RandomFeatureMap
+from nurf.estimators._kernel import KernelFeatureRegressor
+from nurf.estimators._regressor import RandomFeatureRegressor
+from nurf.estimators._sparse import SparseFeatureRegressor
+from nurf.estimators._surrogate import Leaderboard, Standing, Surrogate
+from nurf.files import RESULTS, read
+
+
+def _consistent(attributes: dict[str, Any]) -> None:
+    """Raise a ``ValueError`` if the network of a fit, its units and the inputs do not belong together."""
+    d, scaling = attributes.get("n_features_in_"), attributes["scaling_"]
+    found: list[Any] = [scaling.x_scale.shape]
+    expected: list[Any] = [(d,)]
+    if "fit_" in attributes:
+        network = attributes["fit_"].network
+        found += [network.dimension, scaling.y_scale.shape]
+        expected += [d, network.output_shape]
+    else:
+        found += [attributes["features_"].hyperplanes.dimension]
+        expected += [d]
+    if found != expected:
+        raise ValueError(f"the network and its units must have the shapes {expected}, got {found}")
+
+
+_ESTIMATORS = (
+    DeepFeatureRegressor,
+    KernelFeatureRegressor,
+    RandomFeatureMap,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    Surrogate,
+)
+SAVED = RESULTS.extended(
+    dataclasses=(Leaderboard, Standing), estimators=_ESTIMATORS, limits=dict.fromkeys(_ESTIMATORS, _consistent)
+)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the fitted model of a file that ``model.save(path)`` wrote.
+
+    Nothing in the file is run: it holds numbers, and names of classes out of a fixed list.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is not one of a model, is damaged, or was written by a newer version in a way that is not known.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import nurf
+    >>> X = np.random.default_rng(0).uniform(size=(100, 2))
+    >>> model = nurf.RandomFeatureRegressor(20, width=0.3, random_state=0).fit(X, X[:, 0] * X[:, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(f"{folder}/model.nurf")
+    ...     loaded = nurf.load(f"{folder}/model.nurf")
+    >>> bool(np.all(loaded.predict(X) == model.predict(X)))
+    True
+    """
+    return read(path, SAVED)

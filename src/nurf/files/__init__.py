@@ -1,0 +1,8 @@
+"""Files of fitted models: arrays and a JSON header, with a checksum, and nothing that could run."""
+
+from nurf.files._container import FORMAT, FileFormatError
+from nurf.files._reading import read
+from nurf.files._registry import RESULTS, Registry
+from nurf.files._writing import write
+
+__all__ = ["FORMAT", "RESULTS", "FileFormatError", "Registry", "read", "write"]

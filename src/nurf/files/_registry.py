@@ -1,0 +1,165 @@
+"""The classes that files may hold: a closed table, and what must hold before an object is made."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nurf._derivative_checks import DerivativeCheck
+from nurf._scaling import Scaling
+from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
+from nurf.densities import (
+    ActiveSubspace,
+    Cauchy,
+    Gaussian,
+    Local,
+    Logistic,
+    Metropolis,
+    Nonlocal,
+    Rejection,
+    Representation,
+    Sampler,
+    Uniform,
+)
+from nurf.files._hints import hints_of, matches
+from nurf.jets import Jet
+from nurf.kernels import ErfKernel, GaussianKernel, KernelNetwork, MaternKernel
+from nurf.kernels._functionals import Functionals
+from nurf.kernels._network import Centers
+from nurf.networks import (
+    Ball,
+    Box,
+    DeepNetwork,
+    Domain,
+    Features,
+    Hyperplanes,
+    ShallowNetwork,
+    SiLU,
+    Tanh,
+)
+from nurf.solvers import Loss
+from nurf.solvers._coverage import Uncertainty
+from nurf.solvers.process._posterior import HeldOutErrors, ProcessPosterior
+from nurf.solvers.ridge._posterior import Posterior
+from nurf.solvers.sparse._penalties import L1, LogPenalty, Squared
+from nurf.training._crossfit import CrossFit
+from nurf.training._deep import DeepSetting
+from nurf.training._deep_fit import DeepCycle, DeepFit, Folds
+from nurf.training._fit import ShallowFit, Stage, Trial
+from nurf.training._metrics import Diagonal, Full, Isotropic
+from nurf.training._settings import FromData, FromNetwork, FromResidual, Setting
+from nurf.training._sparse import SparseFit, SparseStep
+from nurf.training._wide import WideFit
+
+MAX_DEGREE = 32  # of a polynomial tail: the number of its monomials is computed
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Registry:
+    """What files may hold.
+
+    Parameters
+    ----------
+    dataclasses : dict
+        Frozen dataclasses by name. They are made by their constructors from fields that match their annotations.
+    estimators : dict
+        Estimators by name. They are made from their parameters, and get their fitted attributes.
+    limits : dict
+        Functions by class that raise a ``ValueError`` before an object is made from some fields.
+    protocols : dict
+        The classes that stand for a protocol in annotations.
+    """
+
+    dataclasses: Mapping[str, type]
+    estimators: Mapping[str, type] = field(default_factory=dict)
+    limits: Mapping[type, Callable[[Fields], None]] = field(default_factory=dict)
+    protocols: dict[Any, tuple[type, ...]] = field(default_factory=dict)
+
+    def extended(
+        self,
+        *,
+        dataclasses: Iterable[type] = (),
+        estimators: Iterable[type] = (),
+        limits: Mapping[type, Callable[[Fields], None]] | None = None,
+    ) -> Registry:
+        """Return the registry with further classes."""
+        return replace(
+            self,
+            dataclasses={**self.dataclasses, **by_name(dataclasses)},
+            estimators={**self.estimators, **by_name(estimators)},
+            limits={**self.limits, **(limits or {})},
+        )
+
+    def check(self, kind: type, values: Fields) -> None:
+        """Raise a ``ValueError`` if fields do not match the annotations of a class, or exceed its limits."""
+        hints = hints_of(kind)
+        for name, value in values.items():
+            if name in hints and not matches(value, hints[name], self.protocols):
+                expected = getattr(hints[name], "__name__", str(hints[name]))
+                raise ValueError(f"`{name}` must be of type {expected}, got {type(value).__name__}")
+        if kind in self.limits:
+            self.limits[kind](values)
+
+
+def by_name(kinds: Iterable[type]) -> dict[str, type]:
+    """Return classes by their names."""
+    return {kind.__name__: kind for kind in kinds}
+
+
+def parameters_of(kind: type) -> tuple[str, ...]:
+    """Return the names of the fields with which a dataclass is made."""
+    return tuple(item.name for item in dataclasses.fields(kind) if item.init)
+
+
+def _limit_frames(values: Fields) -> None:
+    """Frames are compared with each other, (n, r, r) numbers: there are at most as many as inputs."""
+    frames = values.get("frames")
+    if frames is not None and (frames.ndim != 3 or frames.shape[1] > frames.shape[2]):
+        raise ValueError(f"`frames` must have shape (n, r, d) with r <= d, got {frames.shape}")
+
+
+def _limit_degree(values: Fields) -> None:
+    if not -1 <= values.get("degree", 0) <= MAX_DEGREE:
+        raise ValueError(f"`degree` must be from -1 to {MAX_DEGREE}, got {values['degree']}")
+
+
+def _limit_scaling(values: Fields) -> None:
+    for center, scale in (("x_center", "x_scale"), ("y_center", "y_scale")):
+        if center in values and scale in values and values[center].shape != values[scale].shape:
+            raise ValueError(
+                f"`{center}` and `{scale}` must have the same shape, got {values[center].shape} and "
+                f"{values[scale].shape}"
+            )
+
+
+_ACTIVATIONS = (Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus, SiLU, Tanh)
+_DENSITIES = (ActiveSubspace, Local, Nonlocal, Representation, Uniform)
+_PARTS_OF_DENSITIES = (Ball, Box, Cauchy, Gaussian, Logistic, Metropolis, Rejection)
+_KERNELS = (ErfKernel, GaussianKernel, MaternKernel)
+_NETWORKS = (Centers, DeepNetwork, Features, Functionals, Hyperplanes, KernelNetwork, ShallowNetwork)
+_DATA = (DerivativeCheck, Jet, Scaling)
+_SETTINGS = (DeepSetting, Diagonal, FromData, FromNetwork, FromResidual, Full, Isotropic, Loss, Setting)
+_PENALTIES = (L1, LogPenalty, Squared)
+_UNCERTAINTIES = (CrossFit, Posterior, ProcessPosterior)
+_FITS = (DeepCycle, DeepFit, Folds, HeldOutErrors, ShallowFit, SparseFit, SparseStep, Stage, Trial, WideFit)
+
+# All that fits are made of.
+RESULTS = Registry(
+    by_name(
+        _ACTIVATIONS
+        + _DENSITIES
+        + _PARTS_OF_DENSITIES
+        + _KERNELS
+        + _NETWORKS
+        + _DATA
+        + _SETTINGS
+        + _PENALTIES
+        + _UNCERTAINTIES
+        + _FITS
+    ),
+    limits={Jet: _limit_frames, Features: _limit_degree, Scaling: _limit_scaling},
+    protocols={Domain: (Ball, Box), Sampler: (Metropolis, Rejection), Uncertainty: _UNCERTAINTIES},
+)
