@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import secrets
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,8 @@ try:
     import pandas as pd
 except ModuleNotFoundError as error:
     raise ImportError('tables need pandas: pip install "nurf[cli]"') from error
+
+from nurf.files._container import write_atomically
 
 STANDARD = Path("-")  # the standard input or output
 SEPARATORS = ",;\t"
@@ -73,32 +72,20 @@ def write_table(frame: Any, path: Path) -> None:
     """Write a frame to a file, whose suffix says its kind, in one step. ``-`` is the standard output, with CSV."""
     if path == STANDARD:
         frame.to_csv(sys.stdout, index=False)
-        return
-    writer = _kind_of(path).write
-    with in_one_step(path) as temporary:
-        writer(frame, temporary)
+    else:
+        write_bytes(_kind_of(path).write(frame), path)
 
 
 def write_text(text: str, path: Path) -> None:
     """Write a text to a file in one step, in UTF-8."""
-    with in_one_step(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    write_bytes(text.encode(), path)
 
 
-@contextmanager
-def in_one_step(path: Path) -> Iterator[Path]:
-    """Give the name of a temporary file in the same folder, which takes the place of ``path`` if nothing fails."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
+def write_bytes(data: bytes, path: Path) -> None:
+    """Write a file in one step."""
+    if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: expected the name of a file")
-    temporary = target.with_name(f".{secrets.token_hex(4)}.{target.name}")
-    try:
-        yield temporary
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
+    write_atomically(path, [data])
 
 
 def _read_csv(path: Path) -> Table:
@@ -189,13 +176,21 @@ def _npz_columns(name: str, array: Any) -> dict[str, Any]:
     )
 
 
-def _write_parquet(frame: Any, path: Path) -> None:
-    _with_arrow(lambda: frame.to_parquet(path, index=False))
+def _csv(frame: Any, separator: str = ",") -> bytes:
+    text: str = frame.to_csv(index=False, sep=separator, lineterminator="\n")
+    return text.encode()
 
 
-def _write_npz(frame: Any, path: Path) -> None:
-    with path.open("wb") as file:
-        np.savez(file, **{name: frame[name].to_numpy() for name in frame.columns})
+def _parquet(frame: Any) -> bytes:
+    buffer = io.BytesIO()
+    _with_arrow(lambda: frame.to_parquet(buffer, index=False))
+    return buffer.getvalue()
+
+
+def _npz(frame: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: frame[name].to_numpy() for name in frame.columns})
+    return buffer.getvalue()
 
 
 def _with_arrow(call: Callable[[], Any]) -> Any:
@@ -210,15 +205,15 @@ class Kind:
     """How files of one kind are read and written."""
 
     read: Callable[[Path], Table]
-    write: Callable[[Any, Path], None]
+    write: Callable[[Any], bytes]
 
 
 KINDS = {
-    ".csv": Kind(_read_csv, lambda frame, path: frame.to_csv(path, index=False)),
-    ".tsv": Kind(_read_csv, lambda frame, path: frame.to_csv(path, index=False, sep="\t")),
-    ".txt": Kind(_read_csv, lambda frame, path: frame.to_csv(path, index=False)),
-    ".parquet": Kind(_read_parquet, _write_parquet),
-    ".npz": Kind(_read_npz, _write_npz),
+    ".csv": Kind(_read_csv, _csv),
+    ".tsv": Kind(_read_csv, lambda frame: _csv(frame, "\t")),
+    ".txt": Kind(_read_csv, _csv),
+    ".parquet": Kind(_read_parquet, _parquet),
+    ".npz": Kind(_read_npz, _npz),
 }
 
 

@@ -14,13 +14,14 @@ from nurf import problems
 from nurf._derivative_checks import check_derivatives
 from nurf._tables import Samples as SampleTable
 from nurf._tables import inputs_of, read_table, write_table, write_text
+from nurf.cli._models import input_names, loaded, predictions
 from nurf.cli._options import Gradients, Ignored, Inputs, Model, Samples, Seed, Target, chosen, complete_problems
 from nurf.cli._terminal import say, working
-from nurf.estimators import Surrogate, load
+from nurf.estimators import Surrogate
 
-BLOCK = 10_000  # rows that are predicted at a time
 CONTRADICTION = 3  # exit code of `check`
 STANDARD = Path("-")
+Y = ["y"]
 
 EPILOG = """Three commands from a table to a report:
 
@@ -31,8 +32,8 @@ nurf fit samples.csv --target y --gradients "dy_*" --out model.nurf
 nurf report model.nurf"""
 
 app = typer.Typer(
-    help="Surrogate models from values and derivatives. Exit codes: 0 all is well, 1 an error, 2 wrong usage, 3 `check` "
-    "found a contradiction. --debug, anywhere, shows tracebacks.",
+    help="Surrogate models from values and derivatives. Exit codes: 0 all is well, 1 an error, 2 wrong usage, "
+    "3 a contradiction that `check` found. --debug, anywhere, shows tracebacks.",
     epilog=EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -111,20 +112,24 @@ def predict(
         typer.Option(help="Add intervals that hold new values with this probability, such as 0.9.", show_default=False),
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="File for the predictions: .csv, .parquet, .npz.", show_default="CSV to the standard output")
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File for the predictions: .csv, .parquet, .npz.",
+            show_default="CSV to the standard output",
+        ),
     ] = STANDARD,
 ) -> None:
     """Predict at new points. The rows are those of the table; columns are named after the targets."""
     if interval is not None and not 0 < interval < 1:
         raise typer.BadParameter(f"expected a number between 0 and 1, got {interval}", param_hint="--interval")
-    fitted = _loaded(model)
+    fitted = loaded(model)
     table = read_table(points)
-    X = inputs_of(table, _input_names(fitted))
-    blocks = []
+    X = inputs_of(table, input_names(fitted))
     with working(f"Predicting {len(X)} rows"):
-        for start in range(0, len(X), BLOCK):
-            blocks.append(_predicted(fitted, X.iloc[start : start + BLOCK], gradient, std, interval))
-    write_table(pd.concat(blocks), out)
+        frame = predictions(fitted, X, gradient=gradient, std=std, interval=interval)
+    write_table(frame, out)
 
 
 @app.command(epilog="Example: nurf report model.nurf --out report.html")
@@ -136,7 +141,7 @@ def report(
     from nurf.report import render  # matplotlib takes a second
 
     _require_folder(out)
-    fitted = _loaded(model)
+    fitted = loaded(model)
     with working("Drawing"):
         page = render(fitted, title=model.name)
     write_text(page, out)
@@ -146,7 +151,7 @@ def report(
 @app.command(epilog='Example: nurf check samples.csv --target y --gradients "dy_*"')
 def check(
     samples: Samples,
-    target: Target = ["y"],  # noqa: B006: typer copies it
+    target: Target = Y,
     gradients: Gradients = None,
     inputs: Inputs = None,
     ignore: Ignored = None,
@@ -176,19 +181,21 @@ def list_problems() -> None:
     for name in problems.names():
         kind = problems._PROBLEMS[name]
         lowest, highest = kind.dimensions
-        size = f"{lowest}" if lowest == highest else f"{lowest} or more" if highest is None else f"{lowest} to {highest}"
+        size = (
+            f"{lowest}" if lowest == highest else f"{lowest} or more" if highest is None else f"{lowest} to {highest}"
+        )
         words = (kind.__doc__ or "").strip().split("\n")[0]
         typer.echo(f"{name:<14} {size + ' inputs':<18} {words}")
 
 
 @app.command(epilog="Example: nurf sample borehole -n 2000 --out samples.csv")
 def sample(
-    problem: Annotated[str, typer.Argument(help="A name that `nurf problems` lists.", autocompletion=complete_problems)],
+    problem: Annotated[str, typer.Argument(help="A name of `nurf problems`.", autocompletion=complete_problems)],
     n: Annotated[int, typer.Option("-n", help="Number of samples.", min=1)] = 1000,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="File: .csv, .parquet, .npz.", show_default="CSV to the standard output")
     ] = STANDARD,
-    dimension: Annotated[int | None, typer.Option(help="Number of inputs, if it can be chosen.", show_default=False)] = None,
+    dimension: Annotated[int | None, typer.Option(help="Number of inputs.", show_default=False)] = None,
     noise: Annotated[float, typer.Option(help="Standard deviation of noise in the values.", min=0.0)] = 0.0,
     gradients: Annotated[bool, typer.Option(help="Whether to write derivatives.")] = True,
     seed: Seed = 0,
@@ -220,69 +227,21 @@ def export(
     model: Model,
     to: Annotated[Format, typer.Option(help="Kind of program.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File; by default that of the model with another suffix.", show_default=False)
+        Path | None,
+        typer.Option("--out", "-o", help="File; by default named like the model.", show_default=False),
     ] = None,
 ) -> None:
     """Write a model as a program that does not need nurf."""
     from nurf.cli._export import export_to
 
-    path = export_to(_loaded(model), to.value, model if out is None else out, named=out is not None)
+    path = export_to(loaded(model), to.value, model if out is None else out, named=out is not None)
     typer.echo(path)
-
-
-def _loaded(path: Path) -> Any:
-    """Return the regressor in a file."""
-    try:
-        fitted = load(path)
-    except ValueError as error:
-        raise ValueError(f"{path.name}: {error}") from error
-    if not hasattr(fitted, "predict_interval"):
-        raise ValueError(f"{path.name}: expected a regressor, got a {type(fitted).__name__}")
-    return fitted
 
 
 def _require_folder(path: Path) -> None:
     """Raise an error before any work if a file cannot be written for want of a folder."""
     if not path.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {path.absolute().parent} for {path.name}")
-
-
-def _input_names(model: Any) -> list[str]:
-    names = getattr(model, "feature_names_in_", None)
-    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
-
-
-def _target_names(model: Any) -> tuple[str, ...]:
-    stored = getattr(model, "evidence_", None)
-    k = int(np.size(model.scaling_.y_scale))
-    names = stored.get("targets") if isinstance(stored, dict) else None
-    if isinstance(names, tuple) and len(names) == k:
-        return tuple(map(str, names))
-    return ("y",) if k == 1 else tuple(f"y{q}" for q in range(k))
-
-
-def _predicted(model: Any, X: Any, gradient: bool, std: bool, interval: float | None) -> Any:
-    """Return predictions as a frame: values, and by choice deviations, intervals and derivatives, target by target."""
-    if not hasattr(model, "feature_names_in_"):
-        X = X.to_numpy()
-    names, targets, n = _input_names(model), _target_names(model), len(X)
-    values, deviations = model.predict(X, return_std=True) if std else (model.predict(X), None)
-    ends = None if interval is None else model.predict_interval(X, interval).reshape(n, -1, 2)
-    slopes, slope_deviations = None, None
-    if gradient:
-        slopes, slope_deviations = model.predict_gradient(X, return_std=True) if std else (model.predict_gradient(X), None)
-    columns: dict[str, Any] = {}
-    for q, target in enumerate(targets):
-        columns[target] = values.reshape(n, -1)[:, q]
-        if deviations is not None:
-            columns[f"{target}_std"] = deviations.reshape(n, -1)[:, q]
-        if ends is not None:
-            columns |= {f"{target}_low": ends[:, q, 0], f"{target}_high": ends[:, q, 1]}
-        for suffix, part in {"": slopes, "_std": slope_deviations}.items():
-            if part is not None:
-                partials = part.reshape(n, len(targets), -1)[:, q].T
-                columns |= {f"d{target}_{x}{suffix}": column for x, column in zip(names, partials, strict=True)}
-    return pd.DataFrame(columns)
 
 
 def _gather(model: Surrogate, table: SampleTable, source: str, seconds: float, seed: int) -> Any:

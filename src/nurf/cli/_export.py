@@ -2,53 +2,59 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from nurf import export
-from nurf._tables import write_text
-from nurf._tables._files import in_one_step
+from nurf._tables import write_bytes
 
 
-def _write_onnx(model: Any, path: Path) -> None:
-    with in_one_step(path) as temporary:
-        temporary.write_bytes(export.to_onnx(model).SerializeToString())
+def _onnx(model: Any) -> bytes:
+    return bytes(export.to_onnx(model).SerializeToString())
 
 
-def _write_torch(model: Any, path: Path) -> None:
+def _torch(model: Any) -> bytes:
+    """Return a program of ``torch.export``, for any number of points."""
     module = export.to_torch(model)
     import torch
 
-    example = torch.zeros(2, model.n_features_in_, dtype=torch.float64)
-    program = torch.export.export(module, (example,), dynamic_shapes=({0: torch.export.Dim("n")},))
-    with in_one_step(path) as temporary:
-        torch.export.save(program, temporary)
+    points = torch.zeros(2, model.n_features_in_, dtype=torch.float64)
+    program = torch.export.export(module, (points,), dynamic_shapes=({0: torch.export.Dim("n")},))
+    buffer = io.BytesIO()
+    torch.export.save(program, buffer)
+    return buffer.getvalue()
 
 
-def _write_jax(model: Any, path: Path) -> None:
-    import jax
-
-    with jax.enable_x64(True):
+def _jax(model: Any) -> bytes:
+    """Return a program of ``jax.export`` in double precision, for any number of points."""
+    export.to_jax(model)  # says what to install
+    jax: Any = import_module("jax")
+    programs: Any = import_module("jax.export")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
         function, parameters = export.to_jax(model)
-        shape = jax.ShapeDtypeStruct(jax.export.symbolic_shape(f"n, {model.n_features_in_}"), "float64")
-        program = jax.export.export(jax.jit(lambda x: function(parameters, x)))(shape)
-        with in_one_step(path) as temporary:
-            temporary.write_bytes(program.serialize())
+        shape = jax.ShapeDtypeStruct(programs.symbolic_shape(f"n, {model.n_features_in_}"), "float64")
+        return bytes(programs.export(jax.jit(lambda x: function(parameters, x)))(shape).serialize())
+    finally:
+        jax.config.update("jax_enable_x64", before)
 
 
-WRITERS: dict[str, tuple[str, Callable[[Any, Path], None]]] = {
-    "onnx": (".onnx", _write_onnx),
-    "torch": (".pt2", _write_torch),
-    "jax": (".jaxexport", _write_jax),
-    "python": (".py", lambda model, path: write_text(export.to_python(model), path)),
-    "c": (".c", lambda model, path: write_text(export.to_c(model), path)),
+KINDS: dict[str, tuple[str, Callable[[Any], bytes]]] = {
+    "onnx": (".onnx", _onnx),
+    "torch": (".pt2", _torch),
+    "jax": (".jaxexport", _jax),
+    "python": (".py", lambda model: export.to_python(model).encode()),
+    "c": (".c", lambda model: export.to_c(model).encode()),
 }
 
 
 def export_to(model: Any, kind: str, path: Path, named: bool) -> Path:
     """Write a model as a program, and return the path: the given one, or that with another suffix."""
-    suffix, write = WRITERS[kind]
+    suffix, program = KINDS[kind]
     path = path if named else path.with_suffix(suffix)
-    write(getattr(model, "model_", model), path)
+    write_bytes(program(getattr(model, "model_", model)), path)
     return path

@@ -67,13 +67,13 @@ Inputs = Annotated[
 ]
 Ignored = Annotated[
     list[str] | None,
-    typer.Option(
-        "--ignore", help="Columns that are not used.", autocompletion=complete_columns, show_default=False
-    ),
+    typer.Option("--ignore", help="Columns that are not used.", autocompletion=complete_columns, show_default=False),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the random numbers.", min=0)]
 
 
-def chosen(target: list[str], gradients: list[str] | None, inputs: list[str] | None, ignored: list[str] | None) -> Choice:
+def chosen(
+    target: list[str], gradients: list[str] | None, inputs: list[str] | None, ignored: list[str] | None
+) -> Choice:
     """Return the choice of columns that the options make."""
-    return Choice(split_names(target), split_names(gradients), split_names(inputs), split_names(ignored))
+    return Choice(*map(split_names, (target, gradients, inputs, ignored)))

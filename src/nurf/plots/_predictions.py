@@ -16,9 +16,7 @@ from nurf.plots._style import style_of
 MANY = 3000  # number of points above which they overlap, so their density is plotted instead
 
 
-def predicted_against_true(
-    y_true: Any, y_predicted: Any, *, intervals: Any = None, ax: Axes | None = None
-) -> Axes:
+def predicted_against_true(y_true: Any, y_predicted: Any, *, intervals: Any = None, ax: Axes | None = None) -> Axes:
     """Plot predicted against true values, with the diagonal and the relative error ``|f - y| / |y|``.
 
     Up to 3000 points are plotted individually; more points are counted in hexagonal bins.
@@ -41,7 +39,7 @@ def predicted_against_true(
     low, high = min(y.min(), f.min()), max(y.max(), f.max())
     margin = 0.04 * (high - low) or 1.0
     window = (low - margin, high + margin)
-    _draw_points(ax, y, f, ends, window * 2)
+    _draw_points(ax, y, f, ends, (*window, *window))
     ax.axline((low, low), slope=1, color="black", linewidth=0.8, zorder=3)
     ax.text(0.05, 0.95, f"relative error {_relative(y, f)}", transform=ax.transAxes, va="top")
     ax.set(xlim=window, ylim=window, xlabel="true value", ylabel="predicted value", box_aspect=1)
@@ -92,7 +90,7 @@ def _checked(y_true: Any, y_predicted: Any, intervals: Any) -> tuple[Array, Arra
     return y, f, ends
 
 
-def _draw_points(ax: Axes, x: Array, y: Array, ends: Array | None, window: tuple[float, ...]) -> None:
+def _draw_points(ax: Axes, x: Array, y: Array, ends: Array | None, window: tuple[float, float, float, float]) -> None:
     """Draw points with their intervals, or the density of many points."""
     if len(x) > MANY:
         ax.hexbin(x, y, gridsize=90, extent=window, bins="log", mincnt=1, cmap="Blues", vmin=0.3, linewidths=0.2)

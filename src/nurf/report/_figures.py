@@ -23,6 +23,8 @@ from nurf.report._evidence import Evidence
 
 SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "nurf", "font.size": 9.0, "font.family": "sans-serif"}
 SMALL, SQUARE = (3.7, 2.7), (3.7, 3.5)  # inches: readable in a column of a phone
+COLOR = plots.style_of("nonlocal").color
+FEW = 500  # points that are drawn as shapes, which follow the colours of the page; more are pixels
 MOST_LINES = 400  # hyperplanes that are drawn
 
 
@@ -39,18 +41,21 @@ def drawn(draw: Callable[..., Any], title: str, size: tuple[float, float] = SMAL
     with mpl.rc_context(SETTINGS):
         figure, ax = _panel(size)
         draw(ax=ax)
+        for artist in (*ax.lines, *ax.collections):
+            if artist.get_rasterized() and _n_points(artist) <= FEW:
+                artist.set_rasterized(False)
         return Picture(_svg(figure), title)
 
 
 def slices(model: Any, evidence: Evidence, output: int, names: Sequence[str]) -> list[Picture]:
     """Return a slice through the function along each input, or the nine along which it varies most."""
     X, y = evidence.X, evidence.y[:, output]
-    order = np.argsort(-Sensitivity.of(model, _frame(model, X), output).relevance, kind="stable")
+    order = np.argsort(-Sensitivity.of(model, frame_of(model, X), output).relevance, kind="stable")
     chosen = sorted(order[: plots._slices.PANELS].tolist())
     with mpl.rc_context(SETTINGS):
         panels = [_panel(SMALL) for _ in chosen]
         axes = [ax for _, ax in panels]
-        plots.slices(model, _frame(model, X), y, inputs=chosen, output=output, names=names, axes=axes)
+        plots.slices(model, frame_of(model, X), y, inputs=chosen, output=output, names=names, axes=axes)
         for ax in axes:
             ax.set_ylabel(literal(evidence.targets[output]))
         titles = [f"along {names[j]}" for j in chosen]
@@ -69,8 +74,8 @@ def predictions(evidence: Evidence, output: int) -> list[Picture]:
 
 def inputs(model: Any, evidence: Evidence, output: int, names: Sequence[str]) -> list[Picture]:
     """Return the sensitivity to each input, and the active directions."""
-    X = _frame(model, evidence.X)
-    keywords = {"output": output, "names": [_short(name) for name in names]}
+    X = frame_of(model, evidence.X)
+    keywords: dict[str, Any] = {"output": output, "names": [_short(name) for name in names]}
     height = 0.9 + 0.26 * min(len(names) + 1, 13)
     return [
         drawn(lambda ax: plots.sensitivity(model, X, ax=ax, **keywords), "sensitivity", (3.7, max(2.0, height))),
@@ -92,12 +97,15 @@ def hyperplanes(model: Any, evidence: Evidence, output: int, names: Sequence[str
     planes = getattr(network, "hyperplanes", None)
     if planes is None or not hasattr(network, "coef"):
         return None
+    distances = planes.signed_distance(evidence.X)
+    crossing = int(np.sum((distances.min(axis=0) < 0) & (distances.max(axis=0) > 0)))
+    title = f"{len(planes)} hyperplanes, {crossing} of which pass between samples"
     weights = np.linalg.norm(network.coef.reshape(len(planes), -1), axis=1)
     largest = np.sort(np.argsort(-weights, kind="stable")[:MOST_LINES])
     planes, weights, X = planes[largest], weights[largest], evidence.X
 
     def value(points: Array) -> Array:
-        return np.asarray(model.predict(_frame(model, points)).reshape(len(points), -1)[:, output])
+        return np.asarray(model.predict(frame_of(model, points)).reshape(len(points), -1)[:, output])
 
     if len(names) <= 2:
 
@@ -106,8 +114,8 @@ def hyperplanes(model: Any, evidence: Evidence, output: int, names: Sequence[str
             ax.set_xlabel(literal(names[0]))
             ax.set_ylabel(literal(names[1] if len(names) == 2 else evidence.targets[output]))
 
-        return drawn(draw, "hyperplanes", SQUARE)
-    return drawn(_section(model, evidence, output, planes, weights, value), "hyperplanes", SQUARE)
+        return drawn(draw, title, SQUARE)
+    return drawn(_section(model, evidence, output, planes, weights, value), title, SQUARE)
 
 
 def _section(
@@ -116,7 +124,7 @@ def _section(
     """Return what draws hyperplanes in the plane of the two leading active directions, in standard deviations."""
     X = evidence.X
     center, units = X.mean(axis=0), X.std(axis=0)
-    active = Sensitivity.of(model, _frame(model, X), output).directions[:2]
+    active = Sensitivity.of(model, frame_of(model, X), output).directions[:2]
     lines, kept = section(planes, center, active * units)
     places = ((X - center) / np.where(units > 0, units, 1.0)) @ active.T
     domain = Box(places.min(axis=0), places.max(axis=0))
@@ -134,7 +142,7 @@ def _section(
     return draw
 
 
-def _frame(model: Any, points: Array) -> Any:
+def frame_of(model: Any, points: Array) -> Any:
     """Return points as a frame, if the model was fitted to one."""
     if not hasattr(model, "feature_names_in_"):
         return points
@@ -145,6 +153,10 @@ def _frame(model: Any, points: Array) -> Any:
 
 def _short(name: str, most: int = 16) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def _n_points(artist: Any) -> int:
+    return len(artist.get_xdata()) if hasattr(artist, "get_xdata") else len(artist.get_paths())
 
 
 def _panel(size: tuple[float, float]) -> tuple[Figure, Any]:
@@ -163,7 +175,7 @@ def _svg(figure: Figure) -> Markup:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r' id="[a-zA-Z]+\w*_\d+"', "", text)  # of groups: the same in all pictures
-    text = text.replace("#000000", "currentColor").replace("'DejaVu Sans', ", "")
+    text = text.replace("#000000", "currentColor").replace(COLOR, "var(--series)")
     text = re.sub(r'<svg [^>]*?viewBox="([^"]+)"[^>]*>', _opening, text, count=1)
     return Markup(text)  # matplotlib escapes the texts in it
 

@@ -95,36 +95,35 @@ class Target:
     @cached_property
     def predictions(self) -> list[figures.Picture]:
         """Predicted against true values, and residuals."""
-        known = self.pictured and self.evidence is not None and self.errors is not None
-        return figures.predictions(self.evidence, self.output) if known and self.evidence else []
+        return figures.predictions(self._shown, self.output) if self._shown and self.errors else []
 
     @cached_property
     def slices(self) -> list[figures.Picture]:
         """Slices through the function, with intervals; none if there are too few samples for intervals."""
-        if not (self.pictured and self.evidence) or self.model.uncertainty_ is None:
+        if self._shown is None or self.model.uncertainty_ is None:
             return []
-        return figures.slices(self.model, self.evidence, self.output, self.names)
+        return figures.slices(self.model, self._shown, self.output, self.names)
 
     @cached_property
     def inputs(self) -> list[figures.Picture]:
         """The sensitivity to each input, and the active directions."""
-        return figures.inputs(self.model, self.evidence, self.output, self.names) if self._shown else []
+        return figures.inputs(self.model, self._shown, self.output, self.names) if self._shown else []
 
     @cached_property
     def relevance(self) -> list[tuple[str, float]]:
         """The inputs and their relevance, the largest first."""
-        if not (self._shown and self.evidence):
+        if self._shown is None:
             return []
-        sizes = Sensitivity.of(self.model, figures._frame(self.model, self.evidence.X), self.output).relevance
+        sizes = Sensitivity.of(self.model, figures.frame_of(self.model, self._shown.X), self.output).relevance
         return sorted(zip(self.names, sizes.tolist(), strict=True), key=lambda pair: -pair[1])
 
     @cached_property
     def hyperplanes(self) -> figures.Picture | None:
         """Where the hyperplanes sit."""
-        return figures.hyperplanes(self.model, self.evidence, self.output, self.names) if self._shown else None
+        return figures.hyperplanes(self.model, self._shown, self.output, self.names) if self._shown else None
 
     @property
-    def _shown(self) -> Any:
+    def _shown(self) -> Evidence | None:
         return self.evidence if self.pictured else None
 
 
@@ -159,7 +158,7 @@ def render(model: Any, *, title: str = "model", evidence: Evidence | None = None
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "percent": percent}
+    environment.filters |= {"number": number, "percent": percent, "r2": r2}
     return environment.get_template("report.html.j2").render(
         title=title,
         model=model,
@@ -206,3 +205,14 @@ def percent(x: float) -> str:
     if not np.isfinite(x):
         return "–"
     return f"{100 * x:.2g}%" if x < 0.1 else f"{100 * x:.3g}%"
+
+
+def r2(x: float) -> str:
+    """Return a coefficient of determination; what it lacks to one if that is little.
+
+    >>> r2(0.98765), r2(0.999999)
+    ('0.988', '1 − 1e-06')
+    """
+    if not np.isfinite(x):
+        return "–"
+    return f"1 − {1 - x:.1g}" if 0.9995 < x < 1 else f"{x:.3g}"
