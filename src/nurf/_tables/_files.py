@@ -23,6 +23,7 @@ from nurf.files._container import write_atomically
 
 STANDARD = Path("-")  # the standard input or output
 SEPARATORS = ",;\t"
+EXACT: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}  # the default of 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,7 @@ def _parsed(header: str, source: Any) -> Any:
                 index_col=False,
                 encoding="utf-8-sig",
                 low_memory=False,
-                float_precision="round_trip",
+                **EXACT,
             )
         except pd.errors.ParserWarning as error:
             raise ValueError(f"all lines must have as many entries as the first, {len(names)}, got more") from error
