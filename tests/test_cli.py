@@ -159,7 +159,8 @@ class TestPredict:
         monkeypatch.setattr("nurf.cli._models.BLOCK", 3)
         _, blocks, _ = command("predict", folder / "model.nurf", folder / "new.csv")
         left, right = (pd.read_csv(io.StringIO(text)) for text in (whole, blocks))
-        assert_allclose(left, right, rtol=1e-9)  # other sizes of products may round in another way
+        # products of other sizes round in another way, and sums of kernels cancel: far below the error of the model
+        assert_allclose(left, right, atol=1e-6)
 
     @pytest.mark.parametrize("name", ["out.csv", "out.npz"])
     def test_predictions_in_a_file(self, folder, tmp_path, command, name):
@@ -291,6 +292,7 @@ class TestExport:
 
     def test_jax(self, folder, tmp_path, command):
         jax = pytest.importorskip("jax")
+        pytest.importorskip("flatbuffers")
         from jax import export
 
         assert command("export", folder / "model.nurf", "--to", "jax", "-o", tmp_path / "m.jax")[0] == 0

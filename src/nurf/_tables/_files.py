@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import sys
 import warnings
 from collections import Counter
@@ -71,10 +72,14 @@ def read_table(path: Path) -> Table:
 
 def write_table(frame: Any, path: Path) -> None:
     """Write a frame to a file, whose suffix says its kind, in one step. ``-`` is the standard output, with CSV."""
-    if path == STANDARD:
-        frame.to_csv(sys.stdout, index=False)
-    else:
+    if path != STANDARD:
         write_bytes(_kind_of(path).write(frame), path)
+        return
+    try:
+        frame.to_csv(sys.stdout, index=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads it has enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
 
 
 def write_text(text: str, path: Path) -> None:

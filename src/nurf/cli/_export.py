@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +25,9 @@ def _torch(model: Any) -> bytes:
     points = torch.zeros(2, model.n_features_in_, dtype=torch.float64)
     program = torch.export.export(module, (points,), dynamic_shapes=({0: torch.export.Dim("n")},))
     buffer = io.BytesIO()
-    torch.export.save(program, buffer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of weights that are no part of a larger array
+        torch.export.save(program, buffer)
     return buffer.getvalue()
 
 

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 
 from nurf.cli._app import app
 from nurf.cli._terminal import say
 
 DEBUG = "--debug"
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
+FAILED = 1
 
 
 def run(arguments: Sequence[str]) -> None:
     """Run the command and exit: 0 if all is well, 1 for an error, 2 for wrong usage, 130 if it is interrupted.
 
-    With ``--debug``, wherever it stands, errors have tracebacks.
+    typer knows about usage and interrupts. With ``--debug``, wherever it stands, errors have tracebacks.
     """
     debug = DEBUG in arguments
     try:
         app(args=[argument for argument in arguments if argument != DEBUG], prog_name="nurf")
-    except KeyboardInterrupt:
-        say("stopped")
-        raise SystemExit(INTERRUPTED) from None
-    except BrokenPipeError:  # whoever reads our output has enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
-        raise SystemExit(0) from None
     except Exception as error:
         if debug:
             raise

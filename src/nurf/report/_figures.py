@@ -49,13 +49,13 @@ def drawn(draw: Callable[..., Any], title: str, size: tuple[float, float] = SMAL
 
 def slices(model: Any, evidence: Evidence, output: int, names: Sequence[str]) -> list[Picture]:
     """Return a slice through the function along each input, or the nine along which it varies most."""
-    X, y = evidence.X, evidence.y[:, output]
-    order = np.argsort(-Sensitivity.of(model, frame_of(model, X), output).relevance, kind="stable")
+    X = frame_of(model, evidence.X)
+    order = np.argsort(-Sensitivity.of(model, X, output).relevance, kind="stable")
     chosen = sorted(order[: plots._slices.PANELS].tolist())
     with mpl.rc_context(SETTINGS):
         panels = [_panel(SMALL) for _ in chosen]
         axes = [ax for _, ax in panels]
-        plots.slices(model, frame_of(model, X), y, inputs=chosen, output=output, names=names, axes=axes)
+        plots.slices(model, X, evidence.y, inputs=chosen, output=output, names=names, axes=axes)
         for ax in axes:
             ax.set_ylabel(literal(evidence.targets[output]))
         titles = [f"along {names[j]}" for j in chosen]
