@@ -21,7 +21,7 @@ LEVELS = [
     {"training"},
     {"files"},
     {"estimators"},
-    {"plots"},
+    {"export", "plots"},
 ]
 LEVEL = {name: level for level, names in enumerate(LEVELS) for name in names}
 FOUNDATIONS = {"densities": {"_base", "_angular"}}  # inside a package: modules that import none of the others

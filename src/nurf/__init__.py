@@ -4,7 +4,19 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from nurf import activations, densities, differentiation, files, jets, kernels, networks, problems, solvers, training
+from nurf import (
+    activations,
+    densities,
+    differentiation,
+    export,
+    files,
+    jets,
+    kernels,
+    networks,
+    problems,
+    solvers,
+    training,
+)
 from nurf._derivative_checks import DerivativeCheck, check_derivatives
 from nurf.estimators import (
     DeepFeatureRegressor,
@@ -35,6 +47,7 @@ __all__ = [  # without `plots`: `from nurf import *` must not require matplotlib
     "check_derivatives",
     "densities",
     "differentiation",
+    "export",
     "files",
     "jets",
     "kernels",

@@ -1,0 +1,19 @@
+"""Fitted models elsewhere: as ONNX graphs, torch modules, JAX functions, and files of plain Python and C.
+
+>>> import numpy as np
+>>> from nurf import RandomFeatureRegressor, export
+>>> X = np.random.default_rng(0).uniform(size=(100, 2))
+>>> model = RandomFeatureRegressor(20, width=0.3, random_state=0).fit(X, X[:, 0] * X[:, 1])
+>>> names = {}
+>>> exec(export.to_python(model), names)
+>>> abs(names["value"]([0.5, 0.5]) - model.predict([[0.5, 0.5]])[0]) < 1e-12
+True
+"""
+
+from nurf.export._c import to_c
+from nurf.export._jax import to_jax
+from nurf.export._onnx import to_onnx
+from nurf.export._python import to_python
+from nurf.export._torch import to_torch
+
+__all__ = ["to_c", "to_jax", "to_onnx", "to_python", "to_torch"]

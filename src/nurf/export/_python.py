@@ -1,0 +1,216 @@
+"""Files of plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nurf._types import Floats
+from nurf.export._forms import Form, KernelSums, Layers, form_of
+from nurf.export._text import formula
+
+START = '''"""A fitted model of nurf: {d} inputs, {outputs}. It needs nothing but Python.
+
+value(x) takes {d} numbers and returns {returns}; gradient(x) returns its partial derivatives{lists}.
+"""
+
+from math import erfc, exp, log1p, sqrt, tanh
+
+
+def sigmoid(u):
+    return 1 / (1 + exp(-u)) if u > 0 else exp(u) / (1 + exp(u))
+
+
+def softplus(u):
+    return max(u, 0.0) + log1p(exp(-abs(u)))
+
+
+def ndtr(u):
+    return 0.5 * erfc(-u * {root})
+
+
+def at_least(u, lowest):
+    return u if u > lowest else lowest
+
+
+def step(u):
+    return 1.0 if u > 0 else 0.0
+
+
+def dot(a, b):
+    return sum(i * j for i, j in zip(a, b))
+
+
+'''
+
+TAIL = '''
+
+def value_and_gradient(x):
+    """Return the value and the gradient at a point."""
+    if len(x) != len(CENTER):
+        raise ValueError("x must be %d numbers, got %d" % (len(CENTER), len(x)))
+    z = [float(a) - b for a, b in zip(x, CENTER)]
+    y, g = core(z)
+    for k in range(len(y)):
+        y[k] += CONSTANT[k] + sum(a * s[k] for a, s in zip(z, SLOPES))
+        g[k] = [a + s[k] for a, s in zip(g[k], SLOPES)]
+    z.append(1.0)
+    for factors, coef in zip(FACTORS, PRODUCTS):
+        for k, c in enumerate(coef):
+            product = c
+            for i in factors:
+                product *= z[i]
+            y[k] += product
+            for place, i in enumerate(factors):
+                if i < len(CENTER):
+                    product = c
+                    for other, j in enumerate(factors):
+                        product *= z[j] if other != place else 1.0
+                    g[k][i] += product
+    return {result}
+
+
+def value(x):
+    """Return the value at a point."""
+    return value_and_gradient(x)[0]
+
+
+def gradient(x):
+    """Return the gradient at a point."""
+    return value_and_gradient(x)[1]
+'''
+
+LAYERS = """
+
+def unit(u):
+    return {value}
+
+
+def slope(u):
+    return {slope}
+
+
+def core(z):
+    slopes = []
+    for weight, bias in zip(WEIGHTS, BIASES):  # weights of one neuron after the other
+        u = [b + dot(w, z) for w, b in zip(weight, bias)]
+        slopes.append([slope(a) for a in u])
+        z = [unit(a) for a in u]
+    y = [dot(w, z) for w in OUTER]
+    g = []
+    for row in OUTER:
+        for weight, s in zip(reversed(WEIGHTS), reversed(slopes)):
+            total = [0.0] * len(weight[0])
+            for w, a, b in zip(weight, row, s):
+                factor = a * b
+                total = [t + factor * v for t, v in zip(total, w)]
+            row = total
+        g.append(row)
+    return y, g
+"""
+
+KERNEL = """
+
+def phi(t):
+    return {phi0}
+
+
+def phi1(t):
+    return {phi1}
+
+
+def phi2(t):
+    return {phi2}
+
+
+def phi3(t):
+    return {phi3}
+
+
+def core(z):
+    u = [dot(row, z) for row in MATRIX]
+    y, h = [0.0] * N_OUTPUTS, [[0.0] * len(u) for _ in range(N_OUTPUTS)]
+    for terms in TERMS:
+        for point, directions, coef in terms:
+            w = [a - b for a, b in zip(u, point)]
+            t = 0.5 * dot(w, w)
+            along = [dot(w, v) for v in directions]
+            if len(directions) == 0:
+                value, slopes = phi(t), [phi1(t) * a for a in w]
+            elif len(directions) == 1:
+                value = -phi1(t) * along[0]
+                slopes = [-(phi1(t) * v + phi2(t) * along[0] * a) for a, v in zip(w, directions[0])]
+            else:
+                product = dot(*directions)
+                value = phi2(t) * along[0] * along[1] + phi1(t) * product
+                slopes = [
+                    phi3(t) * along[0] * along[1] * a + phi2(t) * (along[1] * v + along[0] * s + product * a)
+                    for a, v, s in zip(w, *directions)
+                ]
+            for k, c in enumerate(coef):
+                y[k] += c * value
+                h[k] = [a + c * b for a, b in zip(h[k], slopes)]
+    return y, [[dot(row, column) for column in zip(*MATRIX)] for row in h]
+"""
+
+
+def to_python(model: Any) -> str:
+    """Return the text of a Python file that computes a fitted regressor and its gradient with ``math`` alone.
+
+    It defines ``value(x)``, ``gradient(x)`` and ``value_and_gradient(x)`` of one point: a sequence of numbers.
+
+    Parameters
+    ----------
+    model : regressor
+        Fitted.
+    """
+    form = form_of(model)
+    several = bool(form.output_shape)
+    start = START.format(
+        d=form.dimension,
+        outputs=f"{form.n_outputs} outputs" if several else "one output",
+        returns="a list of numbers" if several else "a number",
+        lists=", a list for each output" if several else "",
+        root=repr(float(np.sqrt(0.5))),
+    )
+    tail = {
+        "CENTER": form.center,
+        "CONSTANT": form.constant,
+        "SLOPES": form.slopes,
+        "FACTORS": form.factors,
+        "PRODUCTS": form.products,
+    }
+    data = "".join(f"{name} = {_literal(array)}\n" for name, array in tail.items())
+    result = "y, g" if several else "y[0], g[0]"
+    return start + data + _CORES[type(form.core)](form) + TAIL.replace("{result}", result)
+
+
+def _layers(form: Form) -> str:
+    core: Any = form.core
+    *inner, outer = core.weights
+    data = f"WEIGHTS = [{', '.join(_literal(w.T) for w in inner)}]\n"
+    data += f"BIASES = [{', '.join(_literal(b) for b in core.biases)}]\nOUTER = {_literal(outer.T)}\n"
+    return data + LAYERS.format(value=formula(core.unit.value, "u"), slope=formula(core.unit.slope, "u"))
+
+
+def _kernel(form: Form) -> str:
+    core: Any = form.core
+    terms = []
+    for term in core.terms:
+        directions: Any = np.stack(term.directions, 1) if term.directions else [[]] * len(term.points)
+        rows = zip(term.points, directions, term.coef, strict=True)
+        terms.append("[" + ",\n".join(f"({', '.join(_literal(np.asarray(a)) for a in row)})" for row in rows) + "]")
+    data = f"N_OUTPUTS = {form.n_outputs}\nMATRIX = {_literal(core.matrix.T)}\nTERMS = [{', '.join(terms)}]\n"
+    return data + KERNEL.format(
+        **{f"phi{order or 0}": formula(profile, "t") for order, profile in enumerate(core.profiles)}
+    )
+
+
+def _literal(array: Floats) -> str:
+    """Return nested lists of numbers, with all digits."""
+    return repr(array.tolist())
+
+
+_CORES: dict[type, Callable[[Form], str]] = {Layers: _layers, KernelSums: _kernel}
