@@ -15,7 +15,12 @@ from nurf.files import RESULTS, read
 
 
 def _consistent(attributes: dict[str, Any]) -> None:
-    """Raise a ``ValueError`` if the network of a fit, its units and the inputs do not belong together."""
+    """Raise a ``ValueError`` if the network of a fit, its units and the inputs do not belong together.
+
+    An estimator that holds others has none of these.
+    """
+    if "scaling_" not in attributes:
+        return
     d, scaling = attributes.get("n_features_in_"), attributes["scaling_"]
     found: list[Any] = [scaling.x_scale.shape]
     expected: list[Any] = [(d,)]
