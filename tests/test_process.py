@@ -401,6 +401,19 @@ class TestEdges:
             assert_allclose(found, wanted, rtol=1e-10, atol=1e-9)
 
 
+class TestDefinite:
+    def test_noise_grows_until_the_matrix_can_be_factored(self):
+        """Noise that is not positive stands for rounding errors that are larger than the noise."""
+        jet = plain()
+        good, bad = make_process(jet), make_process(jet, noise=np.array([-0.5, -0.5, 0.2]))
+        assert good.definite() is good
+        with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+            _ = bad.coefficients
+        found = bad.definite()
+        assert np.all(found.noise > 0)
+        assert np.all(np.isfinite(found.coefficients))
+
+
 class TestPosterior:
     def posterior(self, jet, degree=0):
         process = make_process(jet, degree=degree)

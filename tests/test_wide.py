@@ -6,8 +6,10 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_info
 
 from nurf import Jet, KernelFeatureRegressor
+from nurf._threads import threads_for
 from nurf.jets import DERIVATIVE_KINDS
 from nurf.kernels import RADIAL_KERNELS, GaussianKernel, MaternKernel
 from nurf.solvers.process import CRITERIA, Process, ProcessRows, RestrictedLikelihood, row_total
@@ -282,6 +284,19 @@ class TestLearning:
         fit = fit_wide([lane, bare])
         assert [trial.size for trial in fit.trials] == [30, 30, 60, 60, 100, 100]
         assert np.sqrt(np.mean((fit.network.value(points(200, seed=3)) - f(points(200, seed=3))) ** 2)) < 0.01
+
+
+class TestThreads:
+    def test_few_rows_take_one_thread(self):
+        def threads():
+            return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+        before = threads()
+        with threads_for(99, 100):
+            assert set(threads()) <= {1}
+        with threads_for(100, 100):
+            assert threads() == before
+        assert threads() == before
 
 
 class TestInvariance:

@@ -10,7 +10,8 @@ from scipy.optimize import minimize
 from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.kernels import RadialKernel
-from nurf.solvers.process import MORE_NOISE, Criterion, Process, ProcessRows, row_total
+from nurf.solvers.process import Criterion, Process, ProcessRows, row_total
+from nurf.solvers.process._process import MORE_NOISE
 from nurf.training._scales import HIGHEST_NOISE, LOWEST_NOISE, Hyperparameters, Prior, Scales
 
 REFUSED = 1e100  # value of the criterion if a factorisation fails

@@ -3,12 +3,11 @@
 from nurf.solvers.process._criteria import CRITERIA, Criterion, LeaveOneOutError, RestrictedLikelihood
 from nurf.solvers.process._held_out import HeldOutErrors, mixture
 from nurf.solvers.process._posterior import ProcessPosterior
-from nurf.solvers.process._process import MORE_NOISE, Process, rounding_floor
+from nurf.solvers.process._process import Process, rounding_floor
 from nurf.solvers.process._rows import ProcessRows, row_total
 
 __all__ = [
     "CRITERIA",
-    "MORE_NOISE",
     "Criterion",
     "HeldOutErrors",
     "LeaveOneOutError",
