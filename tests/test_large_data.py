@@ -6,10 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
-import zarr
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 
@@ -21,7 +19,7 @@ from nurf.solvers import Loss
 from nurf.solvers.ridge import NormalEquations
 from nurf.training import Search
 
-da = pytest.importorskip("dask.array")
+da = pytest.importorskip("dask.array")  # of the extra "dask"
 
 # Of these settings nothing is chosen by a race, and alpha is far above rounding: fits that differ by the order of sums
 # differ by 1e-16 / 1e-6 in units of the values.
@@ -70,9 +68,11 @@ class TestKindsOfArrays:
                 stored[:] = array
             return maps
         if kind == "hdf5":
+            h5py = pytest.importorskip("h5py")
             file = h5py.File(path / "data.h5", "w")
             return [file.create_dataset(f"{i}", data=array) for i, array in enumerate(arrays)]
         if kind == "zarr":
+            zarr = pytest.importorskip("zarr")
             group = zarr.open_group(path / "data.zarr", mode="w")
             for i, array in enumerate(arrays):
                 group[f"{i}"] = array
@@ -197,6 +197,21 @@ class TestBlocks:
         expected = model().fit(X, y, gradients=gradients)
         assert_allclose(found.predict(FRESH), expected.predict(FRESH), rtol=1e-8, atol=1e-8)
 
+    def test_frames(self, few):
+        """Columns and rows are matched by name, as for few rows; names are kept."""
+        pandas = pytest.importorskip("pandas")
+        X, y, gradients = make()
+        frame = pandas.DataFrame(X, columns=list("abc"))
+        slopes = pandas.DataFrame(gradients, columns=["dy_a", "dy_b", "dy_c"])[["dy_c", "dy_a", "dy_b"]]
+        found = model().fit(
+            frame, pandas.Series(y), gradients=slopes.loc[::-1], sample_weight=[1.0] * 1000, block_rows=99
+        )
+        assert_array_equal(found.feature_names_in_, list("abc"))
+        expected = model().fit(X, y, gradients=gradients, block_rows=99)
+        assert_allclose(found.predict(frame[:50]), expected.predict(X[:50]), rtol=1e-8, atol=1e-8)
+        found.fit_blocks([(X, y, gradients)])
+        assert not hasattr(found, "feature_names_in_")
+
     def test_rows_of_weight_zero_do_not_count(self, few):
         X, y, gradients = make()
         weights = np.ones(1000)
@@ -311,7 +326,8 @@ class TestPartialFit:
         assert_allclose(*predictions, rtol=1e-8, atol=1e-8)
 
     def test_more_rows_lower_the_error(self):
-        found = model(gradient_weight=0.0)
+        """About 30 free numbers and noise of size one: the error is near sqrt(30 / 300) and then sqrt(30 / 4000)."""
+        found = model(gradient_weight=0.0, density="uniform")
         errors = []
         for X, y, gradients in blocks_of(*make(4000, noise=1.0), borders=[300, 600]):
             found.partial_fit(X, y, gradients=gradients)
@@ -424,6 +440,13 @@ class TestErrors:
             model(random_state=None).fit(X, y, gradients=gradients, checkpoint="state")
         with pytest.raises(ValueError, match="only zeros"):
             model().fit(X, y, gradients=gradients, sample_weight=np.zeros(1000))
+
+    def test_long_passes_say_so(self, few, caplog, capsys, monkeypatch):
+        data = make()
+        monkeypatch.setattr("nurf.training._progress._operations_per_second", lambda: 1.0)
+        model(verbose=1).fit_blocks(blocks_of(*data, borders=[500]))
+        assert "adding up 1000 samples for 30 neurons may take about 5e+02 h on one machine" in caplog.text  # 1.8e6 s
+        assert "1000 of 1000 samples added up" in capsys.readouterr().err
 
     def test_a_fit_that_fails_leaves_the_model(self, few):
         X, y, gradients = make()

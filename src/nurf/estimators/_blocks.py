@@ -22,7 +22,9 @@ def make_stream(data: dict[str, Any], block_rows: int | None) -> Stream:
     n = data["X"].shape[0]
     given = {name: data[name] for name in ARRAYS if data.get(name) is not None}
     given = {name: np.broadcast_to(value, n) if is_number(value) else value for name, value in given.items()}
-    given = {name: value if hasattr(value, "shape") else np.asarray(value) for name, value in given.items()}
+    for name, value in given.items():
+        if hasattr(value, "iloc") or not hasattr(value, "shape"):
+            given[name] = as_floats(name, value)
     if any(is_dask(array) for array in given.values()):
         return DaskStream(given)
     return ArrayStream(given, block_rows)

@@ -38,6 +38,7 @@ from nurf.jets import Jet
 from nurf.solvers import LeaveOneOut
 from nurf.solvers.ridge import Posterior
 from nurf.training import Search, ShallowFit
+from nurf.training._progress import watch_blocks
 from nurf.training._streamed import (
     HELD_ROWS,
     Accumulate,
@@ -161,7 +162,9 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
                 f"{Search.max_rows} rows, got arrays that are read in blocks"
             )
         with unchanged_on_error(self):
-            if not piecewise:
+            if piecewise:
+                self.__dict__.pop("feature_names_in_", None)
+            else:
                 require_numbers(X=X, y=y)
                 data = matched(X, y=y, **data)
                 y = data.pop("y")
@@ -186,6 +189,7 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         self
         """
         with unchanged_on_error(self):
+            self.__dict__.pop("feature_names_in_", None)
             found = self._fit_stream(IterableStream(blocks), checkpoint)
         return self._warned(found)
 
@@ -204,7 +208,7 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         seed = int(rng.integers(2**62))
         summary = stream.map_reduce(Summarise(seed, Search.max_rows), add)
         _check_weights(summary)
-        self._set_inputs(summary)
+        self.n_features_in_ = summary.layout[0]
         if summary.is_complete and summary.n_rows <= Search.max_rows:
             return self._fit(canonical(relative(summary.all_rows())), None)
         radius = stream.map_reduce(Radius(summary.extent), max) if is_ball(self.scaling) else 0.0
@@ -213,7 +217,9 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         file = None if checkpoint is None else Checkpoint(Path(checkpoint), self._owner(summary, seed))
         state = (None if file is None else file.read()) or {}
         fit = state.get("fit") or self._raced(_sample(summary.raced, units), rng)[0]
-        total = _accumulate(stream, units, fit, file, state.get("tree"))
+        neurons = fit.network.features.n_neurons
+        progress = watch_blocks(summary.n_rows, neurons, fit.loss, self._verbosity())
+        total = _accumulate(stream, units, fit, file, state.get("tree"), progress)
         if total.n_rows != summary.n_rows:
             raise ValueError(f"blocks must be the same each time, got {summary.n_rows} rows and then {total.n_rows}")
         held, multiples = units(summary.held.jet), summary.held.multiples
@@ -244,12 +250,6 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         uncertainty = Posterior.of(fit.network, sample, fit.ridge_alpha, fit.loss, precise=fit.precise)
         rule = f"leave-one-out; the fit to {len(sample)} samples has a smaller error than that to all at others"
         return self._set_result(fit, units.scaling, uncertainty, sample, summary.n_rows, check, rule)
-
-    def _set_inputs(self, summary: Summary) -> None:
-        self.n_features_in_ = summary.layout[0]
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and len(names) != self.n_features_in_:
-            del self.feature_names_in_
 
     def _owner(self, summary: Summary, seed: int) -> str:
         parameters = sorted(
@@ -334,19 +334,27 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
 
 
 def _accumulate(
-    stream: Stream, units: Units, fit: ShallowFit, file: Checkpoint | None, tree: Tree[Accumulation] | None
+    stream: Stream,
+    units: Units,
+    fit: ShallowFit,
+    file: Checkpoint | None,
+    tree: Tree[Accumulation] | None,
+    progress: Callable[[int], None] | None,
 ) -> Accumulation:
-    """Return the normal equations of all blocks; the state is written down between blocks if there is a file."""
+    """Return the normal equations of all blocks; between blocks, write the state down and say how far they are."""
     task = Accumulate(read_block, units, fit.network.features, fit.loss)
     merge: Callable[[Accumulation, Accumulation], Accumulation] = add
-    if file is None:
+
+    def after(tree: Tree[Accumulation]) -> None:
+        if file is not None:
+            file.write({"fit": fit, "tree": tree})
+        if progress is not None:
+            progress(sum(total.n_rows for _, total in tree.runs))
+
+    if file is None and progress is None:
         return stream.map_reduce(task, merge)
-
-    def keep(tree: Tree[Accumulation]) -> None:
-        file.write({"fit": fit, "tree": tree})
-
-    keep(tree or Tree())
-    return stream.map_reduce(task, merge, tree, keep)
+    after(Tree() if tree is None else tree)
+    return stream.map_reduce(task, merge, tree, after)
 
 
 def _sample(kept: Reservoir, units: Units) -> Jet:
