@@ -19,7 +19,11 @@ from nurf.solvers import Loss
 from nurf.solvers.ridge import NormalEquations
 from nurf.training import Search
 
-da = pytest.importorskip("dask.array")  # of the extra "dask"
+try:
+    import dask.array as da
+except ImportError:  # it is an extra
+    da = None
+needs_dask = pytest.mark.skipif(da is None, reason="Dask is not installed")
 
 # Of these settings nothing is chosen by a race, and alpha is far above rounding: fits that differ by the order of sums
 # differ by 1e-16 / 1e-6 in units of the values.
@@ -77,6 +81,7 @@ class TestKindsOfArrays:
             for i, array in enumerate(arrays):
                 group[f"{i}"] = array
             return [group[f"{i}"] for i in range(len(arrays))]
+        pytest.importorskip("dask.array")
         return [da.from_array(array, chunks=(170, *array.shape[1:])) for array in arrays]
 
     @pytest.mark.parametrize("outputs", [(), (2,)], ids=["one output", "two outputs"])
@@ -120,6 +125,7 @@ class TestKindsOfArrays:
                     assert isinstance(other, da.Array)
                 assert_allclose(np.asarray(other), part, rtol=1e-10, atol=1e-12)
 
+    @needs_dask
     def test_lazy_predictions_compute_nothing(self):
         def refuse(block):
             raise AssertionError("computed")
@@ -130,6 +136,7 @@ class TestKindsOfArrays:
         with pytest.raises(AssertionError, match="computed"):
             lazy.compute()
 
+    @needs_dask
     def test_points_of_another_dimension(self):
         X, y, gradients = make(200)
         fitted = model().fit(X, y, gradients=gradients)
@@ -362,6 +369,7 @@ class TestPartialFit:
 
 
 class TestErrors:
+    @needs_dask
     def test_rows_are_named(self, few):
         X, y, gradients = make()
         for name, column in (("X", (777, 1)), ("y", (777,))):
@@ -388,12 +396,14 @@ class TestErrors:
         ):
             model().fit_blocks([(X, y), (X, y[:5])])
 
+    @needs_dask
     def test_rows_that_do_not_match(self, few, tmp_path):
         X, y, gradients = make()
         for kind in (da.from_array, lambda array: array):
             with pytest.raises(ValueError, match="`gradients` must have 1000 rows"):
                 model().fit(kind(X), kind(y), gradients=kind(gradients[:-1]))
 
+    @needs_dask
     def test_no_rows(self, tmp_path):
         for X, y in ((da.zeros((0, 3)), da.zeros(0)), (np.zeros((0, 3)), np.zeros(0))):
             with pytest.raises(ValueError, match=r"0 sample"):
@@ -416,6 +426,7 @@ class TestErrors:
         with pytest.raises(ValueError, match="same each time, got 600 rows and then 1200"):
             model().fit_blocks(source)
 
+    @needs_dask
     def test_what_needs_memory(self, few):
         X, y, gradients = (da.from_array(array) for array in make())
         for options in ({"gradients_at": np.zeros((2, 3))}, {"validation": 0.2}):
@@ -426,6 +437,7 @@ class TestErrors:
         with pytest.raises(ValueError, match="must be 'squared'"):
             model(loss="huber").fit_blocks([make()])
 
+    @needs_dask
     def test_chunks_of_unknown_length(self, few):
         X, y, _ = make()
         points = da.from_array(X)
@@ -528,6 +540,7 @@ class TestProcesses:
         """The data have 272 MB; 150 MB above the interpreter must do."""
         checked(run("capped", tmp_path, 2_000_000, 8, 10, 150))
 
+    @needs_dask
     def test_a_cluster_whose_worker_dies(self, tmp_path):
         assert "killed once" in checked(run("cluster", tmp_path, 1000, 300))
 
@@ -540,5 +553,6 @@ class TestScale:
     def test_a_million_rows_within_a_gigabyte(self, tmp_path):
         print(checked(run("capped", tmp_path, 1_000_000, 8, 1000, 1000)))
 
+    @needs_dask
     def test_a_cluster_with_many_rows(self, tmp_path):
         assert "killed once" in checked(run("cluster", tmp_path, 200_000, 20_000))

@@ -47,6 +47,10 @@ class Stream(ABC):
         ``pausing`` asks for short runs, after which the state can be written down.
         """
 
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Return what a function returns that needs no block, and is called where blocks are."""
+        return function()
+
     def map_reduce(
         self,
         function: Callable[[Block], Result],

@@ -70,6 +70,13 @@ class DaskStream(Stream):
             yield height, tree.total(join).compute()
             done += 2**height
 
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Return what a function returns that is called by one of the workers."""
+        from dask import delayed
+
+        result: Result = delayed(function, pure=False, traverse=False)().compute()
+        return result
+
 
 def _apply(function: Callable[[Block], Result], first: int, names: Sequence[str], *parts: Any) -> Result:
     return function(Block(first, dict(zip(names, map(np.asarray, parts), strict=True))))

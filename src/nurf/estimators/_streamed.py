@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from operator import add
 from pathlib import Path
@@ -216,7 +217,7 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         check, found = checked_gradients(summary.raced.jet, self.check_gradients)
         file = None if checkpoint is None else Checkpoint(Path(checkpoint), self._owner(summary, seed))
         state = (None if file is None else file.read()) or {}
-        fit = state.get("fit") or self._raced(_sample(summary.raced, units), rng)[0]
+        fit = state.get("fit") or stream.call(partial(self._raced, _sample(summary.raced, units), rng))[0]
         neurons = fit.network.features.n_neurons
         progress = watch_blocks(summary.n_rows, neurons, fit.loss, self._verbosity())
         total = _accumulate(stream, units, fit, file, state.get("tree"), progress)
