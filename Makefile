@@ -7,7 +7,7 @@ INSTALLED := .venv/.installed-test,lint
 CHECK_PYTHON := import sys; sys.version_info < (3, 11) and sys.exit("nurf needs Python >= 3.11, but $(PYTHON) is \
 	%s.%s: name another one by PYTHON=..." % sys.version_info[:2])
 
-.PHONY: help demo test test-hostile lint bench reproduce clean
+.PHONY: help demo test test-hostile test-scale lint bench reproduce clean
 .NOTPARALLEL: # all targets share .venv
 
 help: ## list the targets
@@ -21,6 +21,9 @@ test: $(INSTALLED) ## run the tests
 
 test-hostile: $(INSTALLED) ## run all hostile cases; SEED=1 generates others
 	$(BIN)/python -m pytest tests/test_hostile.py tests/test_hostile_files.py --hostile --hostile-seed $(SEED) --numprocesses 2
+
+test-scale: $(INSTALLED) ## run the tests with a million rows, little memory, and clusters whose workers die
+	$(BIN)/python -m pytest tests/test_large_data.py --scale
 
 lint: $(INSTALLED) ## check style and types
 	$(BIN)/ruff check .

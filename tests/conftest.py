@@ -16,6 +16,8 @@ def pytest_addoption(parser):
     group = parser.getgroup("perturbations", "what differs between machines (tests/perturbation.py)")
     group.addoption("--rounding", type=int, default=0, metavar="SEED", help="round in another way; 0: as the machine")
     group.addoption("--shift-seeds", type=int, default=0, metavar="N", help="use other random seeds; 0: as written")
+    group = parser.getgroup("scale", "what takes long and much memory (tests/test_large_data.py)")
+    group.addoption("--scale", action="store_true", help="run these tests too")
     group = parser.getgroup("hostile cases", "generated data and what must hold (tests/hostile)")
     group.addoption("--hostile", action="store_true", help="run all cases, not some of them")
     group.addoption("--hostile-seed", type=int, default=0, metavar="SEED", help="generate other cases")
@@ -54,7 +56,11 @@ def pytest_report_header(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out doctests if seeds are shifted: they print what their seeds give."""
+    """Leave out doctests if seeds are shifted: they print what their seeds give. Leave out what takes long."""
+    if not config.getoption("scale"):
+        long = [item for item in items if item.get_closest_marker("scale")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in set(long)]
     if config.getoption("shift_seeds"):
         doctests = [item for item in items if isinstance(item, pytest.DoctestItem)]
         config.hook.pytest_deselected(items=doctests)

@@ -75,8 +75,10 @@ class Rounding:
 
         def rounded(*args, **kwargs):
             result = function(*args, **kwargs)
+            if not isinstance(result, np.ndarray | float):  # of another library
+                return result
             values = np.asarray(result)
-            if not (_floating(values) and isinstance(result, np.ndarray | float)):
+            if not _floating(values):
                 return result
             operands = [arg for arg in args if not isinstance(arg, str)]
             if function in (matmul, np.matmul) and np.shape(operands[0])[-1] == 1:

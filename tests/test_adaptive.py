@@ -83,6 +83,7 @@ class TestGrownEquations:
         whole = NormalEquations.from_data(old + new, jet)
         monkeypatch.setattr("nurf.networks._network.BLOCK_ELEMENTS", 13 * 17)
         monkeypatch.setattr("nurf.networks._network.LEAST_ROWS", 1)
+        monkeypatch.setattr("nurf.networks._network.MOST_ROWS", 7)
         grown = NormalEquations.from_data(old, jet).grown(old + new, jet)
         assert_allclose(grown.gram, whole.gram, rtol=1e-12, atol=1e-12)
 

@@ -100,6 +100,14 @@ def polished():
     return polish(sampled(), nurf.Jet(X, y, gradients), 2)
 
 
+def partly():
+    X, y, gradients, _ = data(120)
+    model = RandomFeatureRegressor(10, width=0.4, density="local", random_state=0)
+    for rows in (slice(60), slice(60, 120)):
+        model.partial_fit(X[rows], y[rows], gradients=gradients[rows])
+    return model
+
+
 def surrogate():
     X, y, gradients, _ = data(60)
     engines = [KernelFeatureRegressor(), RandomFeatureRegressor(10, width=0.4, random_state=0)]
@@ -108,6 +116,7 @@ def surrogate():
 
 MODELS = {
     "surrogate": surrogate,
+    "partial fit": partly,
     "few samples": sampled,
     "many samples": lambda: sampled(200),
     "values only": lambda: sampled(200, kinds=()),

@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
 from scipy.linalg import null_space
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from cases import RADIAL_KERNELS
 from nurf.jets import Jet
-from nurf.kernels import ErfKernel, GaussianKernel, MaternKernel
+from nurf.kernels import ErfKernel, GaussianKernel, KernelAverage, MaternKernel
 from nurf.kernels._functionals import Functionals, covariance
 from nurf.solvers.process import (
     HeldOutErrors,
@@ -21,6 +22,7 @@ from nurf.solvers.process import (
     ProcessPosterior,
     ProcessRows,
     RestrictedLikelihood,
+    mixture,
     row_total,
 )
 from nurf.solvers.process._contrasts import Contrasts
@@ -399,11 +401,25 @@ class TestEdges:
             assert_allclose(found, wanted, rtol=1e-10, atol=1e-9)
 
 
+class TestDefinite:
+    def test_noise_grows_until_the_matrix_can_be_factored(self):
+        """Noise that is not positive stands for rounding errors that are larger than the noise."""
+        jet = plain()
+        good, bad = make_process(jet), make_process(jet, noise=np.array([-0.5, -0.5, 0.2]))
+        assert good.definite() is good
+        with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+            _ = bad.coefficients
+        found = bad.definite()
+        assert np.all(found.noise > 0)
+        assert np.all(np.isfinite(found.coefficients))
+
+
 class TestPosterior:
     def posterior(self, jet, degree=0):
         process = make_process(jet, degree=degree)
         network, held_out = process.network(jet.y.shape[1:]), HeldOutErrors.one_by_one(process, jet.n_features)
-        return ProcessPosterior(network, jet, process.kernel, METRIC, NOISE, degree, held_out), process
+        average = KernelAverage((network,), np.ones(1))
+        return ProcessPosterior(average, jet, NOISE[None], process.variances[None], degree, held_out), process
 
     def test_deviations_hold_the_errors_of_samples_that_are_left_out(self):
         """Standard deviations at a sample, times the factor, over those of the process: the 0.9 quantile of ratios."""
@@ -459,6 +475,60 @@ class TestPosterior:
         )
         luck = 1 + 1 / np.sqrt(2 * w.sum() ** 2 / np.sum(w**2))
         assert_allclose(refitted.output_errors, luck * np.sqrt(np.average(refitted.errors**2, axis=0, weights=w)))
+
+    def test_a_mixture_has_the_moments_of_its_density(self):
+        means, deviations, weights = np.array([0.3, -1.0, 2.0]), np.array([0.5, 1.5, 0.2]), np.array([0.5, 0.3, 0.2])
+        mean, deviation = mixture(means, deviations, weights)
+
+        def moment(power):
+            """An integral over 12 deviations beyond all means, with the peaks as breakpoints: accurate to 1e-9."""
+            density = lambda t: weights @ norm.pdf(t, means, deviations) * t**power  # noqa: E731
+            return quad(density, -19, 20, points=sorted(means), limit=200)[0]
+
+        assert_allclose([moment(1), moment(2)], [mean, deviation**2 + mean**2], rtol=1e-7)
+
+    def mixed(self, jet, weights):
+        """The posterior of the mixture of two processes, and these."""
+        processes = [make_process(jet, kernel) for kernel in RADIAL_KERNELS[:2]]
+        networks = tuple(process.network(jet.y.shape[1:]) for process in processes)
+        held_out = HeldOutErrors.mixed([HeldOutErrors.one_by_one(process, D) for process in processes], weights)
+        variances = np.stack([process.variances for process in processes])
+        terms = np.stack([NOISE, NOISE]), variances, 0, held_out
+        return ProcessPosterior(KernelAverage(networks, weights), jet, *terms), processes
+
+    @outputs
+    def test_errors_of_a_mixture_are_those_of_mean_predictions(self, outputs):
+        """Without each sample: the means and the spread of two processes that are conditioned on the others."""
+        jet, weights = plain(outputs).only(("gradients",)), np.array([0.7, 0.3])
+        held_out = self.mixed(jet, weights)[0].held_out
+        for k in range(N_SAMPLES):
+            rests = [make_process(jet[np.arange(N_SAMPLES) != k], kernel) for kernel in RADIAL_KERNELS[:2]]
+            at = jet.X[[k]]
+            means = np.stack([rest.network(outputs).value(at).ravel() for rest in rests])
+            assert_allclose(held_out.errors[k], jet.y[k] - weights @ means, rtol=1e-6, atol=1e-8)
+            # their own variances are those of all samples
+            scales = [p.variances / rest.variances for p, rest in zip(self.mixed(jet, weights)[1], rests, strict=True)]
+            squares = np.stack([rest.measured_std(at, 0)[0, 0] ** 2 for rest in rests]) * scales
+            spread = weights[0] * weights[1] * (means[0] - means[1]) ** 2
+            assert_allclose(held_out.deviations[k] ** 2, weights @ squares + spread, rtol=1e-6)
+            slopes = np.stack([rest.network(outputs).gradient(at).reshape(-1, D) for rest in rests])
+            expected = jet.gradients[k].reshape(-1, D) - np.tensordot(weights, slopes, 1)
+            assert_allclose(held_out.gradient_errors[k], expected, rtol=1e-6, atol=1e-8)
+
+    def test_a_mixture_is_sure_where_its_processes_are_and_agree(self):
+        jet, weights = plain(), np.array([0.6, 0.4])
+        posterior, processes = self.mixed(jet, weights)
+        X = np.random.default_rng(1).uniform(-1, 1, (5, D))
+        for order, found in ((0, posterior.value_std(X)), (1, posterior.gradient_std(X))):
+            evaluate = [(p.network(()).value, p.network(()).gradient)[order] for p in processes]
+            means = np.stack([f(X).reshape(found.shape) for f in evaluate])
+            squares = np.stack([p.measured_std(X, order).reshape(found.shape) ** 2 for p in processes])
+            expected = np.tensordot(weights, squares, 1) + 0.24 * (means[0] - means[1]) ** 2
+            factors = found / np.sqrt(expected)
+            assert_allclose(factors, np.broadcast_to(factors[:1], factors.shape), rtol=1e-6)  # the calibration
+        assert_allclose(posterior.interval(X, 0.9).mean(axis=-1)[:, 0], posterior.network.value(X), atol=1e-9)
+        squares = [NOISE * process.variances[0] for process in processes]
+        assert_allclose(posterior.noise_deviations[:, 0] ** 2, weights @ np.array(squares), rtol=1e-9)
 
     def test_two_samples_say_nothing(self):
         posterior, _ = self.posterior(plain()[:2])

@@ -179,8 +179,9 @@ class TestEquations:
     def test_come_in_blocks(self, make, monkeypatch):
         features, jet = make_features(7, D, 1), make((2,))
         whole = NormalEquations.from_data(features, jet, BOTH)
-        monkeypatch.setattr("nurf.solvers.ridge._normal_equations.BLOCK_ELEMENTS", 14)
-        monkeypatch.setattr("nurf.solvers.ridge._normal_equations.LEAST_ROWS", 1)
+        monkeypatch.setattr("nurf.networks._network.BLOCK_ELEMENTS", 14)
+        monkeypatch.setattr("nurf.networks._network.LEAST_ROWS", 1)
+        monkeypatch.setattr("nurf.networks._network.MOST_ROWS", 2)
         parts = NormalEquations.from_data(features, jet, BOTH)
         assert_allclose(parts.gram, whole.gram, atol=1e-11)
         assert_allclose(parts.moments, whole.moments, atol=1e-11)

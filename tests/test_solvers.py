@@ -354,6 +354,7 @@ class TestLeaveOneOut:
         whole = errors(LeaveOneOut(), form, features, jet)
         monkeypatch.setattr("nurf.networks._network.BLOCK_ELEMENTS", 7 * features.n_columns)
         monkeypatch.setattr("nurf.networks._network.LEAST_ROWS", 1)
+        monkeypatch.setattr("nurf.networks._network.MOST_ROWS", 7)
         assert_allclose(errors(LeaveOneOut(), form, features, jet), whole, rtol=1e-10)
 
 

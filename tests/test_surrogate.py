@@ -107,6 +107,12 @@ class TestChoice:
         assert_array_equal(seen[0][1].X, seen[1][1].X)
         assert_array_equal(seen[0][0].X, seen[1][0].X)
 
+    def test_few_samples_are_fitted_by_an_infinitely_wide_network(self):
+        data = wave(21)
+        for n, engines in ((20, {"wide"}), (21, {"wide", "sampled", "trained"})):
+            model = Surrogate(0.1, random_state=0).fit(data.X[:n], data.y[:n])
+            assert {row.engine for row in model.leaderboard_} == engines
+
 
 class TestData:
     @pytest.mark.parametrize("n", [1, 2, 3, 5])
@@ -210,7 +216,7 @@ class TestBudget:
 
         for engine in (Wide, Sampled, Trained):
             monkeypatch.setattr(engine, "model", model)
-        data = wave(40)
+        data = wave(40)  # twenty samples for each input
         Surrogate(20.0).fit(data.X, data.y)
         assert_allclose(given, [20 * 0.6 / 2.6, 11 / 2, 2])
         late = Surrogate(10.0, random_state=0).fit(data.X, data.y)

@@ -14,6 +14,73 @@ Kind = Literal["box", "ball"]
 
 
 @dataclass(frozen=True, eq=False)
+class Extent:
+    """The bounding box of points, and the mean and standard deviation of the values. Those of two sets can be added.
+
+    Attributes
+    ----------
+    low, high : array of shape (d,)
+    weight : float
+        Total weight of the values.
+    mean, deviation, unit : array of shape () or (k,)
+        ``unit`` is the largest absolute value, or one if all are zero.
+    """
+
+    low: Array
+    high: Array
+    weight: float
+    mean: Array
+    deviation: Array
+    unit: Array
+
+    @classmethod
+    def of(cls, jet: Jet) -> Extent:
+        """Return the extent of a jet whose weights are positive."""
+        low, high = jet.X.min(axis=0, initial=np.inf), jet.X.max(axis=0, initial=-np.inf)
+        jet = jet.with_values()
+        if not len(jet):
+            zero = np.zeros(jet.y.shape[1:])
+            return cls(low, high, 0.0, zero, zero, zero + 1.0)
+        weight = jet.weights(0).sum()
+        w = jet.weights(0) / weight
+        top = np.abs(jet.y).max(axis=0)
+        unit = np.where(top > 0, top, 1.0)  # squares of 1e+200 would overflow, those of 1e-200 underflow
+        first = jet.y[0] / unit  # makes the mean of constant values exact
+        mean = first + np.tensordot(w, jet.y / unit - first, axes=1)
+        deviation = np.sqrt(np.tensordot(w, (jet.y / unit - mean) ** 2, axes=1))
+        return cls(low, high, float(weight), mean * unit, deviation * unit, unit)
+
+    def __add__(self, other: Extent) -> Extent:
+        """Return the extent of both sets."""
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        weight = self.weight + other.weight
+        if not (self.weight and other.weight):
+            known = self if self.weight else other
+            return Extent(low, high, weight, known.mean, known.deviation, known.unit)
+        mine, others = self.weight / weight, other.weight / weight
+        between = np.sqrt(mine * others) * np.abs(other.mean - self.mean)
+        within = np.hypot(np.sqrt(mine) * self.deviation, np.sqrt(others) * other.deviation)
+        mean = self.mean + others * (other.mean - self.mean)
+        return Extent(low, high, weight, mean, np.hypot(within, between), np.maximum(self.unit, other.unit))
+
+    @property
+    def center(self) -> Array:
+        """The centre of the bounding box."""
+        return np.asarray(self.low / 2 + self.high / 2)
+
+    @property
+    def half(self) -> Array:
+        """Half the sides of the bounding box."""
+        return np.asarray(self.high / 2 - self.low / 2)
+
+    def radius(self, X: Array) -> float:
+        """Return the largest distance of points from the centre of the bounding box."""
+        size = self.half.max()
+        relative = (X - self.center) / (size if size > 0 else 1.0)
+        return float(size * np.sqrt((relative**2).sum(axis=1).max(initial=0.0)))
+
+
+@dataclass(frozen=True, eq=False)
 class Scaling:
     """An affine scaling ``x -> (x - x_center) / x_scale``, ``y -> (y - y_center) / y_scale``.
 
@@ -38,30 +105,25 @@ class Scaling:
         units. ``"ball"`` moves the centre of the bounding box to the origin and divides all inputs by the same number,
         for inputs in the same units. ``None`` does not scale the inputs. Rows of weight zero are ignored.
         """
+        extent = Extent.of(jet.with_positive_weight())
+        return cls.of(extent, kind, extent.radius(jet.with_positive_weight().X) if is_ball(kind) else 0.0)
+
+    @classmethod
+    def of(cls, extent: Extent, kind: Kind | None, radius: float) -> Scaling:
+        """Return the same from the extent of the data and, for ``"ball"``, the radius of the points."""
         if not (kind is None or (isinstance(kind, str) and kind in ("box", "ball"))):
             raise ValueError(f"`scaling` must be 'box', 'ball' or None, got {kind!r}")
-        jet = jet.with_positive_weight()
-        low, high = jet.X.min(axis=0), jet.X.max(axis=0)
-        center, half = low / 2 + high / 2, high / 2 - low / 2
+        if not extent.weight > 0:
+            raise ValueError("`y` must be known in at least one row, got only NaN")
+        center, half = extent.center, extent.half
         if kind is None:
             center, scale = np.zeros_like(center), np.ones_like(half)
         elif kind == "box":
-            scale = np.where(half > 0, half, 1.0) * np.sqrt(jet.n_features)
+            scale = np.where(half > 0, half, 1.0) * np.sqrt(len(half))
         else:
-            size = half.max()
-            relative = (jet.X - center) / (size if size > 0 else 1.0)
-            radius = size * np.sqrt((relative**2).sum(axis=1).max())
             scale = np.full_like(half, radius if radius > 0 else 1.0)
-        jet = jet.with_values()
-        if not len(jet):
-            raise ValueError("`y` must be known in at least one row, got only NaN")
-        w = jet.weights(0) / jet.weights(0).sum()
-        top = np.abs(jet.y).max(axis=0)
-        unit = np.where(top > 0, top, 1.0)  # squares of 1e+200 would overflow, those of 1e-200 underflow
-        first = jet.y[0] / unit  # makes the mean of constant values exact
-        mean = first + np.tensordot(w, jet.y / unit - first, axes=1)
-        deviation = np.sqrt(np.tensordot(w, (jet.y / unit - mean) ** 2, axes=1))
-        return cls(center, scale, mean * unit, np.where(deviation > 0, deviation, 1.0) * unit)
+        deviation = extent.deviation
+        return cls(center, scale, extent.mean, np.where(deviation > 0, deviation, extent.unit))
 
     def inputs(self, X: Array) -> Array:
         """Return scaled points."""
@@ -98,3 +160,8 @@ class Scaling:
     def hessians_back(self, hessians: Array) -> Array:
         """Return scaled Hessians in the original units."""
         return hessians * self.y_scale[..., None, None] / self.x_scale[:, None] / self.x_scale
+
+
+def is_ball(kind: Kind | None) -> bool:
+    """Return whether a scaling needs the radius of the points."""
+    return isinstance(kind, str) and kind == "ball"

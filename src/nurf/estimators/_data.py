@@ -52,6 +52,12 @@ def canonical(jet: Jet) -> Jet:
     return _merged(jet[_canonical_order(jet)])
 
 
+def relative(jet: Jet) -> Jet:
+    """Return the jet with weights in units of the mean of those of the values, as ``assemble`` makes them."""
+    weights, slope_weights = _relative(jet.sample_weight, len(jet), jet.derivative_weight, len(jet))
+    return replace(jet, sample_weight=weights, derivative_weight=slope_weights)
+
+
 def _relative(values: Any, n: int, slopes: Any, m: int) -> tuple[Array | None, Array | None]:
     """Return the weights of ``n`` values and of the derivatives at ``m`` points, in units of the mean of the former."""
     weights = _row_weights("sample_weight", values, n)

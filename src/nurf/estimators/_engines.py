@@ -44,10 +44,15 @@ class Effort:
         The budget in seconds that the other numbers are meant for.
     rows : int
         Rows of an infinitely wide network; the time grows with their third power.
+    least_rows : int
+        So many rows are fitted however short the time is: that takes about a second.
     neurons : int
         Sampled neurons with up to ``many_samples`` samples. With more there are twice as many. The time grows with
         their square.
     many_samples : int
+    few : int
+        With up to so many samples for each input, "auto" is an infinitely wide network alone: so few samples do not
+        tell which engine is the best, and it mostly is.
     least : float
         An engine that can only do less than this share of all that is not run.
     margin : float
@@ -56,8 +61,10 @@ class Effort:
 
     budget: float = 20.0
     rows: int = 2000
+    least_rows: int = 200
     neurons: int = 1000
     many_samples: int = 1000
+    few: int = 10
     least: float = 0.1
     margin: float = 0.02
 
@@ -65,7 +72,7 @@ class Effort:
         """Return the numbers for another budget.
 
         >>> Effort().for_budget(160.0)
-        Effort(budget=160.0, rows=4000, neurons=2828, many_samples=1000, least=0.1, margin=0.02)
+        Effort(budget=160.0, rows=4000, least_rows=200, neurons=2828, many_samples=1000, few=10, least=0.1, margin=0.02)
         """
         growth = seconds / self.budget
         rows, neurons = round(self.rows * growth ** (1 / 3)), round(self.neurons * growth**0.5)
@@ -93,10 +100,10 @@ class Wide(Engine):
     def model(self, jet: Jet, effort: Effort, seconds: float) -> NetworkRegressor:
         """Return an estimator with as many rows as there is time for."""
         n_values, wanted = _n_values(jet), min(effort.rows, row_total(jet))
-        n_rows = _largest(wanted, seconds, process_seconds)
+        n_rows = max(_largest(wanted, seconds, process_seconds), min(effort.least_rows, wanted))
         if n_values > n_rows:
             raise OutOfBudgetError(f"{n_values} values are more than the {n_rows} rows that there is time for")
-        return KernelFeatureRegressor(max_rows=max(n_rows, 1))
+        return KernelFeatureRegressor(max_rows=n_rows)
 
 
 class Sampled(Engine):
@@ -161,7 +168,11 @@ class Given(Engine):
 
 
 ENGINES: dict[str, type[Engine]] = {engine.name: engine for engine in (Wide, Sampled, Trained, Sparse)}
-DEFAULT = ("wide", "sampled", "trained")
+
+
+def default_engines(jet: Jet) -> tuple[str, ...]:
+    """Return the names of the engines that "auto" stands for."""
+    return ("wide",) if _n_values(jet) <= Effort.few * jet.n_features else ("wide", "sampled", "trained")
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from nurf.densities import Density
 from nurf.estimators._base import SamplesHyperplanes, unchanged_on_error
 from nurf.estimators._frames import matched, require_numbers
 from nurf.jets import Jet
+from nurf.networks import Features
 from nurf.training import Setting
 from nurf.training._stages import sample_features
 
@@ -50,6 +51,10 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
     >>> bool(model.fit(X, y).score(X, y) > 0.999)
     True
     """
+
+    features_: Features
+    scaling_: Scaling
+    density_: Density
 
     def __init__(
         self,

@@ -5,17 +5,26 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from nurf._streams import Reservoir
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor
+from nurf.estimators._streamed import Running
 from nurf.estimators._surrogate import Leaderboard, Standing, Surrogate
 from nurf.files import RESULTS, read
+from nurf.solvers.ridge import NormalEquations
+from nurf.training._streamed import Accumulation, Units
 
 
 def _consistent(attributes: dict[str, Any]) -> None:
-    """Raise a ``ValueError`` if the network of a fit, its units and the inputs do not belong together."""
+    """Raise a ``ValueError`` if the network of a fit, its units and the inputs do not belong together.
+
+    An estimator that holds others has none of these.
+    """
+    if "scaling_" not in attributes:
+        return
     d, scaling = attributes.get("n_features_in_"), attributes["scaling_"]
     found: list[Any] = [scaling.x_scale.shape]
     expected: list[Any] = [(d,)]
@@ -38,9 +47,8 @@ _ESTIMATORS = (
     SparseFeatureRegressor,
     Surrogate,
 )
-SAVED = RESULTS.extended(
-    dataclasses=(Leaderboard, Standing), estimators=_ESTIMATORS, limits=dict.fromkeys(_ESTIMATORS, _consistent)
-)
+_PARTS = (Accumulation, Leaderboard, NormalEquations, Reservoir, Running, Standing, Units)
+SAVED = RESULTS.extended(dataclasses=_PARTS, estimators=_ESTIMATORS, limits=dict.fromkeys(_ESTIMATORS, _consistent))
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -16,7 +16,7 @@ from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
 from nurf.estimators._report import Report, describe_derivatives, describe_process
 from nurf.jets import Jet
-from nurf.kernels import RADIAL_KERNELS, KernelNetwork, RadialKernel
+from nurf.kernels import RADIAL_KERNELS, KernelAverage, RadialKernel
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers._rows import Loss, row_count
 from nurf.solvers.process import CRITERIA
@@ -33,9 +33,10 @@ class KernelFeatureRegressor(NetworkRegressor):
 
     With infinitely many neurons, ridge regression becomes kernel regression (paper, sections 2 and 3). The prediction
     is the mean of a Gaussian process with the kernel ``s^2 k(A x, A x')`` and an unknown constant (or affine) mean,
-    given all values and derivatives with their noise. The linear map ``A`` (by default a scale for each input), the
-    noise of values, and that of derivatives are learned from the data. All derivatives, in and out, are in the units of
-    the data. Nothing is random.
+    given all values and derivatives with their noise. The linear map ``A`` (a scale for each input, or a map to few
+    directions), the noise of values, and that of derivatives are learned from the data. Few samples do not tell kernels
+    and maps apart, so that several are averaged. All derivatives, in and out, are in the units of the data. Nothing is
+    random.
 
     The time of a fit grows with the third power of the number of rows: values, and partial derivatives. With more than
     some hundred samples, ``RandomFeatureRegressor`` is faster, and often better.
@@ -44,17 +45,18 @@ class KernelFeatureRegressor(NetworkRegressor):
     ----------
     kernel : {"auto", "gaussian", "matern", "erf"} or RadialKernel, default "auto"
         "gaussian" for very smooth functions, "matern" (of smoothness 5/2) for those with two derivatives, "erf" for the
-        infinitely wide network of erf neurons, or an object of ``nurf.kernels``. "auto" chooses by the likelihood.
+        infinitely wide network of erf neurons, or an object of ``nurf.kernels``. "auto" averages them, with the inverse
+        leave-one-out errors to the fourth power as weights; above 1000 rows the best is taken.
     metric : {"auto", "scales", "map"}, default "auto"
         What ``A`` is: a scale for each input, or a linear map to few directions, which starts from those of the
-        gradients. "auto" chooses by the likelihood. It tries a map with up to three inputs; with more, if the gradients
-        lie almost in half as many directions as there are inputs, or fewer.
+        gradients. "auto" averages them like kernels. It tries a map with up to three inputs; with more, if the
+        gradients lie almost in half as many directions as there are inputs, or fewer.
     rank : int, optional
         Number of directions of a map. By default as many as hold 0.9999 of the mean square of the gradients.
     mean : {"constant", "affine"}, default "constant"
         The mean of the process, integrated out.
     selection : {"likelihood", "loo"}, default "likelihood"
-        What scales and noise are chosen by: the restricted marginal likelihood, or the closed-form leave-one-out error
+        What scales and noise are learned by: the restricted marginal likelihood, or the closed-form leave-one-out error
         of the values.
     max_rows : int, default 5000
         The largest number of values and derivatives. If there are more, all values are used, and the derivatives of
@@ -67,15 +69,15 @@ class KernelFeatureRegressor(NetworkRegressor):
 
     Attributes
     ----------
-    network_ : KernelNetwork
-        The fitted function, of unscaled inputs.
+    network_ : KernelAverage
+        The fitted function, of unscaled inputs: its ``members``, each with a kernel and a map, and their ``weights``.
     kernel_ : RadialKernel
-        The kernel that was chosen.
+        The kernel of the member of the largest weight.
     metric_ : array of shape (q, d)
-        The linear map ``A``, for unscaled inputs.
+        Its linear map ``A``, for unscaled inputs.
     scales_ : array of shape (d,)
-        The lengths of its columns: how soon the function bends along each input, in inverse units of the input. An
-        input without effect has a scale near zero, and so has one with a linear effect.
+        The lengths of the columns of this map: how soon the function bends along each input, in inverse units of the
+        input. An input without effect has a scale near zero, and so has one with a linear effect.
     relevance_ : array of shape (d,)
         How much each input matters: the root mean square of the predicted partial derivatives at the samples, times the
         standard deviation of the input over that of the values. It has no unit.
@@ -114,7 +116,7 @@ class KernelFeatureRegressor(NetworkRegressor):
     """
 
     fit_: WideFit
-    network_: KernelNetwork
+    network_: KernelAverage
 
     def __init__(
         self,
@@ -165,17 +167,17 @@ class KernelFeatureRegressor(NetworkRegressor):
         if np.count_nonzero(scaled.has_value) < MIN_ERRORS and held_out is None:
             fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
         self._set_fit(fit, scaling, fit.posterior)
-        self.kernel_ = fit.posterior.kernel
-        self.n_samples_, self.n_rows_ = len(jet), len(fit.posterior.process.rows)
+        self.kernel_ = fit.network.members[0].kernel
+        self.n_samples_, self.n_rows_ = len(jet), len(fit.posterior.rows)
         known = Loss(**dict.fromkeys(jet.known, 1.0))
         self.gradient_check_, self._n_given = check, row_count(jet, known) if jet.known else 0
         return found
 
     @property
     def metric_(self) -> Array:
-        """The linear map of unscaled inputs, of shape (q, d)."""
+        """The linear map of unscaled inputs of the first member, of shape (q, d)."""
         check_is_fitted(self, "fit_")
-        return self.network_.metric
+        return self.network_.members[0].metric
 
     @property
     def scales_(self) -> Array:
@@ -195,7 +197,7 @@ class KernelFeatureRegressor(NetworkRegressor):
         """The learned standard deviations of the noise."""
         check_is_fitted(self, "fit_")
         posterior = self.fit_.posterior
-        deviations = np.sqrt(posterior.noise[:, None] * posterior.process.variances)
+        deviations = posterior.noise_deviations
         result: dict[str, Any] = {"values": deviations[0] * self.scaling_.y_scale}
         result |= {kind: deviations[order] for order, kind in posterior.kinds.items()}
         return {kind: noise if np.ndim(self.scaling_.y_scale) else float(noise[0]) for kind, noise in result.items()}

@@ -8,26 +8,27 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf.activations import Activation
 from nurf.densities import Density
-from nurf.estimators._base import ShallowRegressor, choose, sampling_order, zero_derivatives
+from nurf.estimators._base import choose, sampling_order, zero_derivatives
 from nurf.estimators._checks import checked_gradients
-from nurf.estimators._choices import RacesSettings
 from nurf.estimators._data import split
 from nurf.estimators._report import Report, describe, describe_loss, describe_sampling
+from nurf.estimators._streamed import FitsStreams
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.ridge import Posterior
-from nurf.training import CrossFit, fit_robust, fit_searched
+from nurf.training import CrossFit, ShallowFit, fit_robust, fit_searched
 from nurf.training._progress import watch_race
 
 SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValidation()}
 NAMES = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
 
 
-class RandomFeatureRegressor(ShallowRegressor, RacesSettings):
+class RandomFeatureRegressor(FitsStreams):
     """Regression by a shallow network with sampled inner weights.
 
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are sampled from a density built
@@ -181,39 +182,54 @@ class RandomFeatureRegressor(ShallowRegressor, RacesSettings):
         check, found = checked_gradients(jet, self.check_gradients)
         rng = self._generator()
         jet, held_out = split(jet, validation, rng)
-        scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
+        scaling = Scaling.fit(jet, self.scaling)
         scaled = scaling(jet)
-        rule = choose("selection", self.selection, SELECTION)
         if self.loss == "huber" and self.selection == "gcv":
             raise ValueError("`selection` must be 'loo' with loss='huber', which needs left-out errors, got 'gcv'")
-        if held_out is not None:
-            rule = Validation(scaling(held_out))
-        lanes = self._lanes(scaled, rule, rng)
-        search_for = choose("loss", self.loss, {"squared": fit_searched, "huber": fit_robust})
-        progress = watch_race(lanes, self._verbosity())
-        fit = search_for(lanes, progress)
-        if progress is not None:
-            progress.done(fit)
-        assert fit.stage is not None
-        assert fit.stage.setting is not None
-        setting = fit.stage.setting
+        fit, rule = self._raced(scaled, rng, None if held_out is None else Validation(scaling(held_out)))
         if np.count_nonzero(scaled.has_value) < MIN_ERRORS and held_out is None:
             fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
         uncertainty: CrossFit | Posterior | None = fit.crossfit
         if uncertainty is None:
             options: dict[str, Any] = {"precise": fit.precise, "optimism": fit.optimism, "robust": self.loss == "huber"}
             uncertainty = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, **options)
+        return found + self._set_result(fit, scaling, uncertainty, scaled, len(jet), check, rule)
+
+    def _raced(self, scaled: Jet, rng: np.random.Generator, rule: Rule | None = None) -> tuple[ShallowFit, str]:
+        """Return the winner of the race, and how errors were estimated."""
+        selected = choose("selection", self.selection, SELECTION)
+        lanes = self._lanes(scaled, selected if rule is None else rule, rng)
+        search_for = choose("loss", self.loss, {"squared": fit_searched, "huber": fit_robust})
+        progress = watch_race(lanes, self._verbosity())
+        fit = search_for(lanes, progress)
+        if progress is not None:
+            progress.done(fit)
+        if rule is not None:
+            return fit, "validation samples"
+        return fit, "refits on folds" if lanes[0].refits else NAMES[self.selection]
+
+    def _set_result(
+        self,
+        fit: ShallowFit,
+        scaling: Scaling,
+        uncertainty: CrossFit | Posterior,
+        scaled: Jet,
+        n_samples: int,
+        check: DerivativeCheck | None,
+        rule: str,
+    ) -> list[Warning]:
+        assert fit.stage is not None
+        assert fit.stage.setting is not None
+        setting = fit.stage.setting
         self._set_fit(fit, scaling, uncertainty)
         self.density_, self.width_ = setting.density, float(np.mean(setting.activation.width))
-        self.gradient_weight_, self.n_samples_ = fit.loss.gradients, len(jet)
+        self.gradient_weight_, self.n_samples_ = fit.loss.gradients, n_samples
         self.gradient_check_, self._has_derivatives = check, bool(scaled.known)
         self.estimated_ = not setting.source.keeps_neurons and bool(setting.needs)
-        self._rule_name = "refits on folds" if lanes[0].refits else NAMES[self.selection]
-        if held_out is not None:
-            self._rule_name = "validation samples"
+        self._rule_name, self._running = rule, None
         if self.density == "auto":
-            found += zero_derivatives(scaled, sampling_order(scaled, setting.activation))
-        return found
+            return zero_derivatives(scaled, sampling_order(scaled, setting.activation))
+        return []
 
     @property
     def _chosen(self) -> str:

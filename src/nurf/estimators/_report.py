@@ -177,11 +177,11 @@ def describe_process(
         What became of the derivatives.
     n_samples : int
     """
-    d, rows = len(relevance), fit.posterior.process.rows
+    d, rows = len(relevance), fit.posterior.rows
     ordered = sorted(relevance, key=lambda pair: -pair[1])
     shown = ", ".join(f"{name} {size:.2g}" for name, size in ordered[:MAX_INPUTS])
     rest = f", and {d - MAX_INPUTS} more" if d > MAX_INPUTS else ""
-    floor = np.sqrt(rounding_floor(len(rows)) * fit.posterior.process.variances.max())
+    floor = np.sqrt(rounding_floor(len(rows)) * fit.posterior.variances.max())
     lines = [
         ("kernel", fit.label),
         ("relevance of inputs", f"{shown}{rest}"),

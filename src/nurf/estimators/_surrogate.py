@@ -15,7 +15,7 @@ from nurf._validation import is_number
 from nurf.estimators._base import NetworkRegressor, as_generator, choose
 from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
-from nurf.estimators._engines import DEFAULT, ENGINES, Contest, Effort, Engine, EngineArm, Given
+from nurf.estimators._engines import ENGINES, Contest, Effort, Engine, EngineArm, Given, default_engines
 from nurf.estimators._report import Report
 from nurf.jets import Jet
 from nurf.training._fit import Trial
@@ -93,10 +93,10 @@ class Leaderboard(Sequence[Standing]):
 class Surrogate(NetworkRegressor):
     """Regression by the network that is expected to be the best, whichever way it is fitted.
 
-    Three engines fit a network each: an infinitely wide one with learned scales (``KernelFeatureRegressor``), if there
-    are not too many samples; a shallow one with sampled neurons (``RandomFeatureRegressor``); and a deep one with all
-    weights trained (``DeepFeatureRegressor``). The one with the smallest estimated error is taken. Errors are estimated
-    at samples that the fits did not see.
+    Three engines fit a network each: an infinitely wide one with learned scales (``KernelFeatureRegressor``), unless
+    there are too many samples for that; a shallow one with sampled neurons (``RandomFeatureRegressor``); and a deep one
+    with all weights trained (``DeepFeatureRegressor``). The one with the smallest estimated error is taken. Errors are
+    estimated at samples that the fits did not see.
 
     Parameters
     ----------
@@ -106,8 +106,9 @@ class Surrogate(NetworkRegressor):
         the same model. None for no limit, with the sizes for 20 seconds.
     engines : "auto", or sequence of str and estimators, default "auto"
         The engines: "wide", "sampled", "trained", "sparse" (``SparseFeatureRegressor``, which takes no account of the
-        budget), or regressors of this package, which are fitted as they are. "auto" is the first three. They are fitted
-        in this order, as long as there is time. The first one wins in doubt.
+        budget), or regressors of this package, which are fitted as they are. "auto" is the first three, or "wide" alone
+        with up to ten samples for each input, which do not tell the others apart. They are fitted in this order, as
+        long as there is time. The first one wins in doubt.
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
@@ -173,7 +174,7 @@ class Surrogate(NetworkRegressor):
         self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        start, engines = time.perf_counter(), self._engines()
+        start, engines = time.perf_counter(), self._engines(jet)
         check, found = checked_gradients(jet, self.check_gradients)
         rng, verbosity = as_generator(self.random_state), self._verbosity()
         entropy = tuple(int(number) for number in rng.integers(2**32, size=4))
@@ -224,8 +225,8 @@ class Surrogate(NetworkRegressor):
             raise ValueError(f"`time_budget` must be None or a number > 0, got {self.time_budget!r}")
         return float(self.time_budget)
 
-    def _engines(self) -> tuple[Engine, ...]:
-        chosen = DEFAULT if isinstance(self.engines, str) and self.engines == "auto" else self.engines
+    def _engines(self, jet: Jet) -> tuple[Engine, ...]:
+        chosen = default_engines(jet) if isinstance(self.engines, str) and self.engines == "auto" else self.engines
         if isinstance(chosen, str | NetworkRegressor):
             chosen = (chosen,)
         if not (isinstance(chosen, Sequence) and len(chosen)):

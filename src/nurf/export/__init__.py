@@ -6,7 +6,7 @@
 >>> model = RandomFeatureRegressor(20, width=0.3, random_state=0).fit(X, X[:, 0] * X[:, 1])
 >>> names = {}
 >>> exec(export.to_python(model), names)
->>> abs(names["value"]([0.5, 0.5]) - model.predict([[0.5, 0.5]])[0]) < 1e-12
+>>> bool(abs(names["value"]([0.5, 0.5]) - model.predict([[0.5, 0.5]])[0]) < 1e-12)
 True
 """
 

@@ -153,7 +153,7 @@ def to_onnx(model: Any) -> Any:
     """Return a fitted regressor as an ``onnx.ModelProto`` in double precision, with its gradient.
 
     The input is ``x`` of shape (n, d), the outputs are ``value`` of shape (n,) or (n, k) and ``gradient`` of shape
-    (n, d) or (n, k, d). A runtime that is asked for the value alone does not compute the gradient.
+    (n, d) or (n, k, d).
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def to_torch(model: Any) -> Any:
 
     functions: Any = Elementary()
 
-    class NurfModule(torch.nn.Module):
+    class NurfModule(torch.nn.Module):  # type: ignore[misc]
         """A fitted regressor of nurf."""
 
         def __init__(self) -> None:

@@ -39,6 +39,7 @@ class _Reader:
         self._registry, self._writer = registry, writer
         self._arrays = ArrayReader(data)
         self._made: list[Any] = []
+        self._matched: set[tuple[int, int]] = set()
         self._kinds: dict[str, Callable[[dict[str, Any]], Any]] = {
             "array": self._arrays.read,
             "strings": strings,
@@ -97,7 +98,7 @@ class _Reader:
         kind = self._known(self._registry.dataclasses, entry["object"])
         fields = self._named(entry["fields"])
         self._require(fields, parameters_of(kind), "field")
-        self._registry.check(kind, fields)
+        self._registry.check(kind, fields, self._matched)
         return kind(**fields)
 
     def _estimator(self, entry: dict[str, Any]) -> Any:
@@ -113,7 +114,7 @@ class _Reader:
         missing = [name for name in missing if name not in attributes]
         if missing:
             raise ValueError(f"the fitted attributes {', '.join(missing)} are missing")
-        self._registry.check(kind, attributes)
+        self._registry.check(kind, attributes, self._matched)
         model = kind(**parameters)
         vars(model).update(attributes)
         return model

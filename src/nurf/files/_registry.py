@@ -93,13 +93,22 @@ class Registry:
             limits={**self.limits, **(limits or {})},
         )
 
-    def check(self, kind: type, values: Fields) -> None:
-        """Raise a ``ValueError`` if fields do not match the annotations of a class, or exceed its limits."""
+    def check(self, kind: type, values: Fields, matched: set[tuple[int, int]]) -> None:
+        """Raise a ``ValueError`` if fields do not match the annotations of a class, or exceed its limits.
+
+        ``matched`` are the identities of tuples, which the caller keeps alive, and of annotations that they match; more
+        are added. A file could refer to a long tuple so often that comparing it each time would take hours.
+        """
         hints = hints_of(kind)
-        for name, value in values.items():
-            if name in hints and not matches(value, hints[name], self.protocols):
-                expected = getattr(hints[name], "__name__", str(hints[name]))
+        for name in (name for name in values if name in hints):
+            value, hint = values[name], hints[name]
+            if (id(value), id(hint)) in matched:
+                continue
+            if not matches(value, hint, self.protocols):
+                expected = getattr(hint, "__name__", str(hint))
                 raise ValueError(f"`{name}` must be of type {expected}, got {type(value).__name__}")
+            if type(value) is tuple:
+                matched.add((id(value), id(hint)))
         if kind in self.limits:
             self.limits[kind](values)
 

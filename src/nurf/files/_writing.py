@@ -94,7 +94,7 @@ class _Writer:
     def _check(self, kind: type, values: dict[str, Any], path: str) -> None:
         """Raise an error now for what would raise one when the file is loaded."""
         try:
-            self._registry.check(kind, values)
+            self._registry.check(kind, values, set())
         except ValueError as error:
             raise TypeError(f"cannot save `{path}`: {error}") from error
 

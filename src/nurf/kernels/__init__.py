@@ -2,7 +2,7 @@
 
 from nurf.kernels._base import Kernel
 from nurf.kernels._finite_rank import FiniteRankKernel, rkhs_norm
-from nurf.kernels._network import KernelNetwork
+from nurf.kernels._network import KernelAverage, KernelNetwork
 from nurf.kernels._radial import RADIAL_KERNELS, ErfKernel, GaussianKernel, MaternKernel, RadialKernel
 from nurf.kernels._uniform import UniformKernel
 
@@ -12,6 +12,7 @@ __all__ = [
     "FiniteRankKernel",
     "GaussianKernel",
     "Kernel",
+    "KernelAverage",
     "KernelNetwork",
     "MaternKernel",
     "RadialKernel",

@@ -107,3 +107,53 @@ class KernelNetwork(Network):
             total += sum(covariance(self.kernel, at, part) @ coef for part, coef in centers)
             sums[rows] = total.reshape(-1, d**order, k)
         return np.moveaxis(sums, 1, 2).reshape(len(X), *self.output_shape, *[d] * order)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelAverage(Network):
+    """The weighted mean of kernel networks, which is a network with infinitely many neurons of several kinds.
+
+    Parameters
+    ----------
+    members : tuple of KernelNetwork
+        Networks of the same inputs and outputs, that of the largest weight first.
+    weights : array of shape (m,)
+        They add up to one.
+    """
+
+    members: tuple[KernelNetwork, ...]
+    weights: Array
+
+    @property
+    def dimension(self) -> int:
+        """The number of inputs."""
+        return self.members[0].dimension
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """() for one output, (k,) for ``k`` outputs."""
+        return self.members[0].output_shape
+
+    @property
+    def n_derivatives(self) -> int:
+        """The order of derivatives."""
+        return min(member.n_derivatives for member in self.members)
+
+    def value(self, X: Array) -> Array:
+        """Return the values at the points, of shape (n,) or (n, k)."""
+        return self._mean([member.value(X) for member in self.members])
+
+    def gradient(self, X: Array) -> Array:
+        """Return the gradients at the points, of shape (n, d) or (n, k, d)."""
+        return self._mean([member.gradient(X) for member in self.members])
+
+    def hessian(self, X: Array) -> Array:
+        """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
+        return self._mean([member.hessian(X) for member in self.members])
+
+    def in_units_of(self, scaling: Scaling) -> KernelAverage:
+        """Return the same network as a function of the unscaled inputs, with unscaled values."""
+        return replace(self, members=tuple(member.in_units_of(scaling) for member in self.members))
+
+    def _mean(self, results: list[Array]) -> Array:
+        return np.asarray(sum(weight * result for weight, result in zip(self.weights, results, strict=True)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,15 @@ from nurf.networks._function import ShallowFunction
 from nurf.networks._hyperplanes import Hyperplanes
 from nurf.networks._tails import Tail
 
-LEAST_ROWS = 1024  # in a block of features: with fewer, adding up the products costs more than the products themselves
+CACHED_ELEMENTS = 2**16  # of features that are computed at once: half a megabyte of doubles
+LEAST_ROWS, MOST_ROWS = 1024, 4096  # in a block of features: with fewer, adding up products costs as much as these
+BLOCK_LIMIT = 2**22  # elements of a block with more than the least rows: 32 MB of doubles
+
+
+def feature_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Yield slices of rows, as many at once as is good for products of features."""
+    elements = max(BLOCK_ELEMENTS, LEAST_ROWS * n_columns, min(MOST_ROWS * n_columns, BLOCK_LIMIT))
+    return row_blocks(n_rows, n_columns, elements)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,17 +95,18 @@ class Features:
     def neurons(self, X: Array, k: int = 0, out: Array | None = None) -> Array:
         """Return ``sigma^(k)(a_n.x + b_n)`` at the points, of shape (n, N), in ``out`` if given."""
         self.activation.require(k)
-        matrix, vector = self._affine
-        u = np.matmul(X, matrix, out=out)
-        u += vector
-        result = self.activation.unit(u, k)
-        amplitude = self.activation.amplitude(k)
-        if np.any(amplitude != 1.0):
-            result *= amplitude
-        if out is not None and result is not out:
-            out[...] = result
-            return out
-        return result
+        (matrix, vector), amplitude = self._affine, self.activation.amplitude(k)
+        scaled = bool(np.any(amplitude != 1.0))
+        out = np.empty((len(X), self.n_neurons)) if out is None else out
+        for rows in row_blocks(len(X), self.n_neurons, CACHED_ELEMENTS):
+            u = np.matmul(X[rows], matrix, out=out[rows])
+            u += vector
+            result = self.activation.unit(u, k)
+            if scaled:
+                np.multiply(result, amplitude, out=u)
+            elif result is not u:
+                u[...] = result
+        return out
 
     def design(self, X: Array, out: Array | None = None) -> Array:
         """Return the design matrix: all features at the points, neurons first, of shape (n, N + t)."""
@@ -105,6 +114,29 @@ class Features:
         self.neurons(X, out=out[:, : self.n_neurons])
         out[:, self.n_neurons :] = self.tail.values(X)
         return out
+
+    def design_and_slope_blocks(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield slices of rows, their block of the design matrix, and ``sigma'(a_n.x + b_n)`` of shape (n, N).
+
+        That is faster than one after the other. Numbers are accurate to the rounding of one, small ones too. Each block
+        overwrites the previous one.
+        """
+        self.activation.require(1)
+        (matrix, vector), N = self._affine, self.n_neurons
+        amplitudes = [self.activation.amplitude(k) for k in range(2)]
+        buffer: tuple[Array, Array] | None = None
+        for rows in feature_blocks(len(X), self.n_columns):
+            n = rows.stop - rows.start
+            buffer = (np.empty((n, self.n_columns)), np.empty((n, N))) if buffer is None else buffer
+            design, slopes = (part[:n] for part in buffer)
+            for some in row_blocks(n, N, CACHED_ELEMENTS):
+                u = np.matmul(X[rows][some], matrix, out=slopes[some])
+                u += vector
+                value, slope = self.activation.unit_and_slope(u)
+                np.multiply(value, amplitudes[0], out=design[some, :N])
+                np.multiply(slope, amplitudes[1], out=slopes[some])
+            design[:, N:] = self.tail.values(X[rows])
+            yield rows, design, slopes
 
     def gradient_design(self, X: Array) -> Array:
         """Return the gradients of all features at the points, of shape (n, d, N + t)."""
@@ -114,10 +146,11 @@ class Features:
         out[..., N:] = self.tail.components(X, 1)
         return out
 
-    def design_blocks(self, X: Array) -> Iterator[tuple[slice, Array]]:
+    def design_blocks(self, X: Array, blocks: Iterable[slice] | None = None) -> Iterator[tuple[slice, Array]]:
         """Yield slices of rows and their block of the design matrix. Each block overwrites the previous one."""
+        elements = max(BLOCK_ELEMENTS, LEAST_ROWS * self.n_columns)
         buffer = None
-        for rows in row_blocks(len(X), self.n_columns, max(BLOCK_ELEMENTS, LEAST_ROWS * self.n_columns)):
+        for rows in row_blocks(len(X), self.n_columns, elements) if blocks is None else blocks:
             if buffer is None:
                 buffer = np.empty((rows.stop - rows.start, self.n_columns))
             yield rows, self.design(X[rows], out=buffer[: rows.stop - rows.start])

@@ -32,5 +32,5 @@ def leaderboard(board: Leaderboard, *, ax: Axes | None = None) -> Axes:
     colors = [style_of("nonlocal").color] + [OTHERS] * (len(board) - 1)
     words = [f"{error:.2g}" if finite else "no estimate" for error, finite in zip(errors, known, strict=True)]
     draw_bars(ax, [row.engine for row in board], np.where(known, errors, 0.0), colors, words)
-    ax.set_xlabel("estimated error, in standard deviations of the values")
+    ax.set_xlabel("estimated error (standard deviations)")
     return ax

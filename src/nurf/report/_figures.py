@@ -78,7 +78,7 @@ def inputs(model: Any, evidence: Evidence, output: int, names: Sequence[str]) ->
     keywords: dict[str, Any] = {"output": output, "names": [_short(name) for name in names]}
     height = 0.9 + 0.26 * min(len(names) + 1, 13)
     return [
-        drawn(lambda ax: plots.sensitivity(model, X, ax=ax, **keywords), "sensitivity", (3.7, max(2.0, height))),
+        drawn(lambda ax: plots.sensitivity(model, X, ax=ax, **keywords), "sensitivity", (4.6, height)),
         drawn(
             lambda ax: plots.active_directions(model, X, ax=ax, **keywords),
             "active directions",

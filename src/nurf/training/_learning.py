@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.optimize import minimize
 
-from nurf._types import Array
+from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.kernels import RadialKernel
 from nurf.solvers.process import Criterion, Process, ProcessRows, row_total
+from nurf.solvers.process._process import MORE_NOISE
 from nurf.training._scales import HIGHEST_NOISE, LOWEST_NOISE, Hyperparameters, Prior, Scales
 
 REFUSED = 1e100  # value of the criterion if a factorisation fails
 TOLERANCE = 1e-5  # of learning, relative to the criterion, which is of the size of the number of rows
-MORE_NOISE = 30.0  # factor of the variances of the noise then
 WALL = 100.0  # height of what stands for the criterion where it cannot be computed
 MAX_RUNS = 3  # of L-BFGS, if a line search fails: rounding errors spoil differences of the criterion
 FAILED = 2  # status of a line search that found no smaller value
@@ -34,18 +34,22 @@ class Learning:
         The smallest part has at least so many samples, ...
     part : float
         ... and the largest at most this share of them.
+    part_steps : int
+        Steps of L-BFGS on each part, ...
     steps : tuple of int
-        Steps of L-BFGS on each of these parts, ...
-    last_steps : int
-        ... and on all data, if they are more.
+        ... and on all data, if they are no more than these parts, and if they are more.
     trial_steps : int
         Steps after which the best of several starts is chosen.
-    n_starts : int
-        Number of starts that are tried, those of the smallest criterion.
-    trial_keep : float
-        Kernels whose criterion is within this distance of the smallest go on after these steps, ...
-    keep : float
-        ... and those within this distance from each part to the next.
+    n_starts : tuple of int
+        Numbers of starts that are tried, those of the smallest criterion, on parts of these sizes and on more rows.
+    power : float
+        Candidates are averaged with their inverse leave-one-out errors to this power as weights.
+    least_weight : float
+        Those whose weight is less than this share of the largest are left out, ...
+    most : int
+        ... and all but so many of the best, ...
+    most_rows : int
+        ... or fewer, so that their number times that of the rows is at most this.
     energy : float
         The share of the mean square of the gradients that the directions of a linear map hold.
     max_mapped : int
@@ -55,29 +59,37 @@ class Learning:
         depend little on single samples.
     n_folds : int
         Number of these refits, ...
+    refit_starts : int
+        ... starts that are tried for each, ...
     refit_steps : int
-        ... and steps of L-BFGS of each.
+        ... and steps of L-BFGS from the best.
     belief : float
         Number of samples with which the error of the values alone must be half that with derivatives to win; with
         fewer the factor is larger, with many it is near one.
+    threaded_rows : int
+        From so many rows on, linear algebra takes more than one thread.
     prior : Prior
     """
 
     rows: tuple[int, ...] = (200, 800)
     min_samples: int = 20
     part: float = 0.7
-    steps: tuple[int, ...] = (50, 40)
-    last_steps: int = 10
-    trial_steps: int = 8
-    n_starts: int = 2
-    trial_keep: float = 50.0
-    keep: float = 10.0
+    part_steps: int = 30
+    steps: tuple[int, ...] = (50, 30, 6)
+    trial_steps: int = 6
+    n_starts: tuple[int, ...] = (4, 1, 1)
+    power: float = 4.0
+    least_weight: float = 0.02
+    most: int = 3
+    most_rows: int = 2000
     energy: float = 0.9999
     max_mapped: int = 3
-    max_refit_rows: int = 250
-    n_folds: int = 7
-    refit_steps: int = 30
+    max_refit_rows: int = 160
+    n_folds: int = 6
+    refit_starts: int = 2
+    refit_steps: int = 20
     belief: float = 20.0
+    threaded_rows: int = 2500
     prior: Prior = field(default_factory=Prior)
 
     def sizes(self, jet: Jet) -> list[int]:
@@ -85,6 +97,20 @@ class Learning:
         n, per_sample = len(jet), row_total(jet) / len(jet)
         sizes = {max(self.min_samples, int(rows / per_sample)) for rows in self.rows}
         return [*(size for size in sorted(sizes) if size < self.part * n), n]
+
+    def stage(self, n_rows: int) -> int:
+        """Return the place of a number of rows among the sizes of parts; a part is at most ``part`` of the next."""
+        return int(np.searchsorted(np.array(self.rows) / self.part, n_rows))
+
+    def averaged(self, errors: Array, n_rows: int) -> tuple[Index, Array]:
+        """Return which candidates go on to so many rows, by their errors (m,), and their weights, the largest first."""
+        least = float(np.min(errors))
+        ratios = np.ones(len(errors))
+        np.divide(least, errors, out=ratios, where=errors > least)
+        order = np.argsort(-ratios, kind="stable")[: int(np.clip(self.most_rows // n_rows, 1, self.most))]
+        weights = ratios[order] ** self.power
+        kept = weights >= self.least_weight
+        return order[kept], np.asarray(weights[kept] / weights[kept].sum())
 
     def handicap(self, n_values: int) -> float:
         """Return by how much the values alone must be better to win, for errors at so many samples.
@@ -124,33 +150,62 @@ class Candidate:
 
     def learned(self, rows: ProcessRows, criterion: Criterion, prior: Prior, n_steps: int) -> Candidate:
         """Return the candidate after some steps on the rows."""
-        found, value = learn(rows, self.kernel, self.scales, self.found, criterion, prior, n_steps)
+        found, value = learn(Problem(rows, self.kernel, self.scales, criterion, prior), self.found, n_steps)
         return replace(self, found=found, criterion=value, n_rows=len(rows))
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of coordinates of the map."""
+        return len(self.scales.coordinates(self.found.metric))
 
     @property
     def score(self) -> float:
         """The criterion, plus half the logarithm of the number of rows for each parameter (Schwarz 1978)."""
-        return self.criterion + float(np.log(self.n_rows)) / 2 * len(self.scales.coordinates(self.found.metric))
+        return self.criterion + float(np.log(self.n_rows)) / 2 * self.n_parameters
+
+    @property
+    def optimism(self) -> float:
+        """The factor by which errors are larger if the map was not learned from the same ``n`` rows, ``exp(p / n)``.
+
+        With it, comparing errors of candidates with different numbers ``p`` of parameters is comparing
+        ``n log(error^2) + 2 p`` (Akaike 1974).
+        """
+        return float(np.exp(self.n_parameters / self.n_rows))
 
     def process(self, rows: ProcessRows) -> Process:
         """Return the process given the rows."""
-        return Process(rows, self.kernel, self.found.metric, self.found.noise)
+        return Process(rows, self.kernel, self.found.metric, self.found.noise).definite()
 
 
-def learn(
-    rows: ProcessRows,
-    kernel: RadialKernel,
-    scales: Scales,
-    start: Hyperparameters,
-    criterion: Criterion,
-    prior: Prior,
-    max_steps: int,
-) -> tuple[Hyperparameters, float]:
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is learned from what.
+
+    Parameters
+    ----------
+    rows : ProcessRows
+    kernel : RadialKernel
+    scales : Scales
+        The family of maps that one is learned from.
+    criterion : Criterion
+        What is minimised, ...
+    prior : Prior
+        ... together with this.
+    """
+
+    rows: ProcessRows
+    kernel: RadialKernel
+    scales: Scales
+    criterion: Criterion
+    prior: Prior
+
+
+def learn(problem: Problem, start: Hyperparameters, max_steps: int) -> tuple[Hyperparameters, float]:
     """Return hyperparameters of a smaller criterion, by at most ``max_steps`` steps of L-BFGS, and the criterion.
 
     If the kernel matrix of the start is not positive definite, the noise is increased until it is.
     """
-    objective = _Objective(rows, kernel, scales, start, criterion, prior)
+    objective = _Objective(problem, start)
     theta = objective.start()
     if max_steps == 0:
         return objective.hyperparameters(theta), objective.value(theta)
@@ -166,19 +221,10 @@ def learn(
 class _Objective:
     """The criterion and the prior as a function of coordinates: of the map, and the logarithms of the noise."""
 
-    def __init__(
-        self,
-        rows: ProcessRows,
-        kernel: RadialKernel,
-        scales: Scales,
-        start: Hyperparameters,
-        criterion: Criterion,
-        prior: Prior,
-    ) -> None:
-        self._rows, self._kernel, self._scales, self._start = rows, kernel, scales, start
-        self._criterion, self._prior = criterion, prior
-        self._orders = np.unique(rows.orders)  # of whose noise the data know something
-        self._q = len(scales.coordinates(start.metric))
+    def __init__(self, problem: Problem, start: Hyperparameters) -> None:
+        self._problem, self._scales, self._start = problem, problem.scales, start
+        self._orders = np.unique(problem.rows.orders)  # of whose noise the data know something
+        self._q = len(self._scales.coordinates(start.metric))
         self._best: tuple[float, Array] | None = None  # what was found so far
         self._last: tuple[Array, tuple[float, Process | None]] | None = None  # so that a point is factored once
 
@@ -215,7 +261,7 @@ class _Objective:
         value, process = self._evaluated(theta)
         if process is None:
             return self._wall(theta)
-        by_metric, by_noise = process.pullback(self._criterion.slopes(process))
+        by_metric, by_noise = process.pullback(self._problem.criterion.slopes(process))
         penalty, slopes = self._penalty(theta)
         value += penalty
         if self._best is None or value < self._best[0]:
@@ -234,9 +280,9 @@ class _Objective:
         """Return the criterion and the process; no process if its kernel matrix is not positive definite."""
         if self._last is None or not np.array_equal(self._last[0], theta):
             found = self.hyperparameters(theta)
-            process = Process(self._rows, self._kernel, found.metric, found.noise)
+            process = Process(self._problem.rows, self._problem.kernel, found.metric, found.noise)
             try:
-                value = self._criterion.value(process)
+                value = self._problem.criterion.value(process)
             except np.linalg.LinAlgError:
                 value = np.nan
             self._last = theta.copy(), ((value, process) if np.isfinite(value) else (REFUSED, None))
@@ -244,7 +290,8 @@ class _Objective:
 
     def _penalty(self, theta: Array) -> tuple[float, Array]:
         """Return the negative logarithm of the prior, and its derivatives."""
-        penalty, slopes = self._scales.penalty(theta[: self._q], self._prior)
-        distance = (theta[self._q :] - np.log(self._prior.noise)) / self._prior.noise_deviation
-        by_noise = distance / self._prior.noise_deviation
+        prior = self._problem.prior
+        penalty, slopes = self._scales.penalty(theta[: self._q], prior)
+        distance = (theta[self._q :] - np.log(prior.noise)) / prior.noise_deviation
+        by_noise = distance / prior.noise_deviation
         return penalty + float(np.sum(distance**2) / 2), np.concatenate([slopes, by_noise])

@@ -62,13 +62,21 @@ def fit_least_squares(
     rule = LeaveOneOut() if rule is None else rule
     if alphas is not None:
         return _fit_path(problem, loss, np.asarray(alphas, float), rule)
-    ridge = problem.ridge(loss)
-    fit = _fit_ridge(ridge, ALPHAS, rule, precise=False)
-    if fit.alpha == ALPHAS[0]:
-        return _better(_fit_ridge(ridge, LARGE_ALPHAS, rule, precise=False), fit)
+    fit = fit_ridge(problem.ridge(loss), None, rule)
     if fit.alpha > ALPHAS[-1] or problem.precise_cost(loss) > max_precise_operations:
         return fit
     return _better(fit, _fit_path(problem, loss, PRECISE_ALPHAS, rule))
+
+
+def fit_ridge(ridge: Ridge, alphas: Array | None, rule: Rule) -> ShallowFit:
+    """Return the best fit along a path of alphas that a Gram matrix can resolve.
+
+    If the largest alpha of the default path is the best, larger ones are tried too.
+    """
+    fit = _fit_ridge(ridge, ALPHAS if alphas is None else np.asarray(alphas, float), rule, precise=False)
+    if alphas is None and fit.alpha == ALPHAS[0]:
+        return _better(_fit_ridge(ridge, LARGE_ALPHAS, rule, precise=False), fit)
+    return fit
 
 
 def _fit_path(problem: LeastSquares, loss: Loss, alphas: Array, rule: Rule) -> ShallowFit:

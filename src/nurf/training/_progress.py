@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nurf.solvers._rows import rows_per_sample
+from nurf.solvers._rows import Loss, rows_per_sample
 from nurf.training._deep_fit import DeepCycle
 from nurf.training._fit import ShallowFit, Trial
 from nurf.training._lanes import Lane
@@ -18,6 +18,7 @@ from nurf.training._sparse import SparseStep
 LOGGER = logging.getLogger("nurf")
 LONG = 60.0  # seconds of a fit that says beforehand how long it may take
 OVERHEAD = 0.005  # seconds of an arm, however small
+BLOCKS_INTERVAL = 5.0  # seconds between two lines while blocks are added up
 LEFT_OUT = 4096  # rows that leave in turn
 N_ALPHAS = 16
 PROCESS_OPERATIONS = 60.0  # of a fit, in units of the third power of the number of rows
@@ -40,6 +41,26 @@ def watch_race(lanes: Sequence[Lane], verbose: int) -> RaceProgress | None:
 def watch_trials(verbose: int, unit: str) -> RaceProgress | None:
     """Return what is called with each trial of a race whose sizes are numbers of ``unit``, or None for silence."""
     return RaceProgress(unit) if verbose else None
+
+
+def watch_blocks(n_rows: int, n_neurons: int, loss: Loss, verbose: int) -> Callable[[int], None] | None:
+    """Return what is called with the number of rows whose normal equations are done, or None for silence.
+
+    Log how long all of them may take on this machine alone, if long.
+    """
+    seconds = n_rows * n_neurons**2 * (1 + len(loss.orders)) / _operations_per_second()
+    if seconds > LONG:
+        words = "adding up %d samples for %d neurons may take about %s on one machine"
+        LOGGER.warning(words, n_rows, n_neurons, _duration(seconds))
+    start, said = time.perf_counter(), [time.perf_counter()]
+
+    def progress(done: int) -> None:
+        now = time.perf_counter()
+        if done == n_rows or now - said[0] > BLOCKS_INTERVAL:
+            said[0] = now
+            _say(f"{done} of {n_rows} samples added up, {_duration(now - start)}")
+
+    return progress if verbose else None
 
 
 def watch_path(verbose: int) -> Callable[[SparseStep], None] | None:

@@ -1,18 +1,19 @@
-"""Infinitely wide networks: processes with learned scales, as arms of a race."""
+"""Infinitely wide networks: averages of processes with learned scales, as arms of a race."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from nurf._blocks import spaced
+from nurf._threads import threads_for
 from nurf._types import Array
 from nurf.jets import Jet
-from nurf.kernels import KernelNetwork, RadialKernel
+from nurf.kernels import KernelAverage, RadialKernel
 from nurf.solvers import VALUES_ONLY, Loss
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.process import Criterion, HeldOutErrors, Process, ProcessPosterior, ProcessRows, row_total
@@ -21,6 +22,7 @@ from nurf.training._fit import Fit, Trial
 from nurf.training._learning import Candidate, Learning
 from nurf.training._race import Rung, finite, race
 from nurf.training._scales import (
+    LOWEST_SCALE,
     Hyperparameters,
     InputScales,
     LinearMap,
@@ -28,6 +30,8 @@ from nurf.training._scales import (
     gradient_map,
     starts,
 )
+
+START_NOISE = 1e-6  # variance of a start for data whose noise is small
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,36 +95,42 @@ class WideLane:
         few_rows = row_total(self.jet) <= self.learning.max_refit_rows
         return few_rows and int(np.count_nonzero(self.jet.has_value)) >= MIN_ERRORS
 
-    def held_out(self, best: Candidate) -> HeldOutErrors:
-        """Return the errors of a candidate at samples that its refits do not see."""
+    def held_out(self, candidates: Sequence[Candidate]) -> list[HeldOutErrors]:
+        """Return the errors of candidates at samples that their refits do not see."""
         fold_of = assign_folds(self.jet, self.learning.n_folds, np.random.default_rng(self.learning.n_folds))
         folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
-        processes = [self.refit(best, self.jet[~fold]) for fold in folds]
-        return HeldOutErrors.by_refits(processes, [self.jet[fold] for fold in folds])
+        processes = [[self._refit(each, self.jet[~fold]) for fold in folds] for each in candidates]
+        return [HeldOutErrors.by_refits(refits, [self.jet[fold] for fold in folds]) for refits in processes]
 
-    def refit(self, best: Candidate, jet: Jet) -> Process:
+    def _refit(self, candidate: Candidate, jet: Jet) -> Process:
         """Return a process whose scales are learned on other data, from the best start there."""
         rows = ProcessRows.of(jet, self.degree)
-        start = _started(best.kernel, self, rows, jet)
-        if best.mapped:
-            start = _mapped(self, jet, start.process(rows))
+        start = _started(candidate.kernel, self, rows, jet, self.learning.refit_starts)
+        if candidate.mapped:
+            start = _mapped(start, self, rows, jet)
         return start.learned(rows, *self.terms, self.learning.refit_steps).process(rows)
 
 
 @dataclass(frozen=True, eq=False)
 class WideArm:
-    """A process whose scales and noise are learned on more and more samples, as an arm of a race.
+    """Processes whose scales and noise are learned on more and more samples, and averaged: an arm of a race.
 
     Parameters
     ----------
     contest : WideLane
-    candidates : tuple of Candidate
-        Kernels and maps that are still in question, the best first.
+    members : tuple of Candidate
+        Kernels and maps that are averaged, that of the largest weight first.
+    weights : array of shape (m,)
+    processes : tuple of Process
+        The same, given the samples.
+    held_out : HeldOutErrors
+        The errors of the average.
     """
 
     contest: WideLane
-    candidates: tuple[Candidate, ...] = ()
-    process: Process | None = None
+    members: tuple[Candidate, ...] = ()
+    weights: Array = field(default_factory=lambda: np.empty(0))
+    processes: tuple[Process, ...] = ()
     held_out: HeldOutErrors | None = None
     seconds: float = 0.0
     loss: Loss = VALUES_ONLY
@@ -144,43 +154,64 @@ class WideArm:
     def error(self) -> float:
         """The estimated error, outputs added up."""
         assert self.held_out is not None
-        return finite(float(np.sqrt(np.sum(self.held_out.output_errors**2))))
+        return _total(self.held_out)
 
     @property
     def handicap(self) -> float:
         """That of the lane."""
         return self.contest.handicap
 
-    @property
-    def best(self) -> Candidate:
-        """The candidate of the smallest criterion."""
-        return self.candidates[0]
-
     def __str__(self) -> str:
-        return str(self.best)
+        more = len(self.members) - 1
+        return f"{self.members[0]}" + (f", and {more} more" if more else "")
+
+    @property
+    def label(self) -> str:
+        """All members, with their weights if there are several."""
+        if len(self.members) == 1:
+            return str(self.members[0])
+        return "; ".join(f"{weight:.0%} {each}" for weight, each in zip(self.weights, self.members, strict=True))
 
     def grown(self, size: int) -> WideArm:
         """Return the arm with scales learned on ``size`` samples, and its errors at samples that are held out."""
         start = time.perf_counter()
-        contest, learning = self.contest, self.contest.learning
+        contest, following = self.contest, [*self.contest.sizes, size][self.contest.sizes.index(size) + 1]
         jet = contest.part(size)
         rows = ProcessRows.of(jet, contest.degree)
-        n_steps = (*learning.steps, learning.last_steps)[min(contest.sizes.index(size), len(learning.steps))]
-        going = self.candidates or [_started(kernel, contest, rows, jet) for kernel in contest.kernels]
-        going = _near_best(going, learning.trial_keep)
+        n_steps = contest.learning.part_steps
+        if size == following:
+            n_steps = contest.learning.steps[contest.learning.stage(len(rows))]
+        learned = self._learned(jet, rows, n_steps)
+        processes = [candidate.process(rows) for candidate in learned]
+        held_out = [HeldOutErrors.one_by_one(process, jet.n_features) for process in processes]
+        errors = [_total(errors) * each.optimism for errors, each in zip(held_out, learned, strict=True)]
+        order, weights = contest.learning.averaged(np.array(errors), following * len(rows) // size)
+        members = tuple(learned[i] for i in order)
+        refitted = size == following and contest.refits
+        parts = contest.held_out(members) if refitted else [held_out[i] for i in order]
+        return replace(
+            self,
+            members=members,
+            weights=weights,
+            processes=tuple(processes[i] for i in order),
+            held_out=HeldOutErrors.mixed(parts, weights),
+            seconds=time.perf_counter() - start,
+        )
+
+    def _learned(self, jet: Jet, rows: ProcessRows, n_steps: int) -> list[Candidate]:
+        """Return what is learned on some samples: by the members, or by all candidates at first."""
+        contest = self.contest
+        n_starts = contest.learning.n_starts[contest.learning.stage(len(rows))]
+        going = self.members or [_started(kernel, contest, rows, jet, n_starts) for kernel in contest.kernels]
         learned = [candidate.learned(rows, *contest.terms, n_steps) for candidate in going]
-        if contest.rank and not self.candidates:
-            mapped = _mapped(contest, jet, min(learned, key=_score).process(rows))
-            learned = [*(learned if contest.diagonal else []), mapped.learned(rows, *contest.terms, n_steps)]
-        kept = _near_best(learned, learning.keep)
-        process = kept[0].process(rows)
-        refitted = size == contest.sizes[-1] and contest.refits
-        held_out = contest.held_out(kept[0]) if refitted else HeldOutErrors.one_by_one(process, jet.n_features)
-        seconds = time.perf_counter() - start
-        return replace(self, candidates=kept, process=process, held_out=held_out, seconds=seconds)
+        if contest.rank and not self.members:
+            mapped = [_mapped(candidate, contest, rows, jet) for candidate in learned]
+            mapped = [candidate.learned(rows, *contest.terms, n_steps) for candidate in mapped]
+            learned = [*(learned if contest.diagonal else []), *mapped]
+        return learned
 
     def variants(self) -> Iterator[WideArm]:
-        """Yield nothing: kernels are compared inside an arm, by their likelihood."""
+        """Yield nothing: kernels are compared inside an arm."""
         yield from ()
 
     def refits(self) -> Iterator[WideArm]:
@@ -192,54 +223,58 @@ class WideArm:
         yield self
 
 
+def _total(held_out: HeldOutErrors) -> float:
+    """Return the error of all outputs together."""
+    return finite(float(np.sqrt(np.sum(held_out.output_errors**2))))
+
+
 def _score(candidate: Candidate) -> float:
     return candidate.score
 
 
-def _near_best(candidates: Sequence[Candidate], distance: float) -> tuple[Candidate, ...]:
-    """Return the candidates whose score is within a distance of the smallest, the best first."""
-    ordered = sorted(candidates, key=_score)
-    return tuple(candidate for candidate in ordered if candidate.score <= ordered[0].score + distance)
-
-
-def _started(kernel: RadialKernel, contest: WideLane, rows: ProcessRows, jet: Jet) -> Candidate:
+def _started(kernel: RadialKernel, contest: WideLane, rows: ProcessRows, jet: Jet, n_starts: int) -> Candidate:
     """Return a candidate with a scale for each input, after a few steps from the best of several starts."""
-    scales, learning = InputScales(contest.units), contest.learning
+    scales = InputScales(contest.units)
     candidates = [Candidate(kernel, scales, start) for start in starts(jet, contest.units, kernel)]
-    for n_steps, n in ((0, learning.n_starts), (learning.trial_steps, 1)):
+    for n_steps, n in ((0, n_starts), (contest.learning.trial_steps * (n_starts > 1), 1)):
         candidates = [candidate.learned(rows, *contest.terms, n_steps) for candidate in candidates]
         candidates = sorted(candidates, key=_score)[:n]
     return candidates[0]
 
 
-def _mapped(contest: WideLane, jet: Jet, best: Process) -> Candidate:
+def _mapped(scaled: Candidate, contest: WideLane, rows: ProcessRows, jet: Jet) -> Candidate:
     """Return a candidate with a linear map: to the leading directions of the gradients, or any map if they are all.
 
-    Gradients that are not known are those of the best process with scales.
+    Gradients that are not known are those of the process with scales. It starts with the lengths of the gradients, or
+    with these times the factor for which the map is as large as the scales; with the noise of the scales, or more.
     """
     scales = LinearMap(contest.units, contest.rank)
     if contest.rank == jet.n_features:
-        return Candidate(best.kernel, scales, Hyperparameters(best.metric, best.noise), mapped=True)
-    guess = best.network(jet.y.shape[1:]).jet(jet.X, ("gradients",))
+        return replace(scaled, scales=scales, mapped=True)
+    guess = scaled.process(rows).network(jet.y.shape[1:]).jet(jet.X, ("gradients",))
     gradients = jet.fill_unknown(guess).derivative_rows(1)
     metric = gradient_map(gradients.reshape(-1, jet.n_features), contest.rank)
-    return Candidate(best.kernel, scales, Hyperparameters(metric, best.noise), mapped=True)
+    matched = metric * np.linalg.norm(scaled.found.metric) / max(float(np.linalg.norm(metric)), LOWEST_SCALE)
+    noises = (scaled.found.noise, np.maximum(scaled.found.noise, START_NOISE))
+    found = [Hyperparameters(start, noise) for start in (matched, metric) for noise in noises]
+    candidates = [Candidate(scaled.kernel, scales, start, mapped=True) for start in found]
+    return min((candidate.learned(rows, *contest.terms, 0) for candidate in candidates), key=_score)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WideFit(Fit):
-    """A process with learned scales, as a network with infinitely many neurons.
+    """The average of processes with learned scales, as a network with infinitely many neurons.
 
     Attributes
     ----------
-    network : KernelNetwork
+    network : KernelAverage
     posterior : ProcessPosterior
-        The process given the data, with what was learned.
+        The processes given the data, with what was learned.
     label : str
-        What was chosen.
+        What was averaged.
     """
 
-    network: KernelNetwork
+    network: KernelAverage
     posterior: ProcessPosterior
     label: str
 
@@ -247,7 +282,7 @@ class WideFit(Fit):
 def fit_wide(
     lanes: Sequence[WideLane], held_out: Jet | None = None, watch: Callable[[Trial], None] | None = None
 ) -> WideFit:
-    """Return the process of the smallest estimated error: with derivatives, or to the values alone.
+    """Return the average of processes of the smallest estimated error: with derivatives, or to the values alone.
 
     Parameters
     ----------
@@ -260,26 +295,27 @@ def fit_wide(
     """
     sizes = lanes[0].sizes
     rungs = [Rung(rival=np.inf)] * len(sizes)
-    outcome = race([WideArm(lane) for lane in lanes], sizes, rungs, improvement=-np.inf, margin=0.02, watch=watch)
+    with threads_for(max(row_total(lane.jet) for lane in lanes), lanes[0].learning.threaded_rows):
+        outcome = race([WideArm(lane) for lane in lanes], sizes, rungs, improvement=-np.inf, margin=0.02, watch=watch)
     arm = outcome.winners[-1]
-    jet, best, process = arm.contest.jet, arm.best, arm.process
-    assert process is not None
+    jet, rows = arm.contest.jet, arm.processes[0].rows
     assert arm.held_out is not None
-    network, errors = process.network(jet.y.shape[1:]), arm.held_out.output_errors
+    network = KernelAverage(tuple(process.network(jet.y.shape[1:]) for process in arm.processes), arm.weights)
+    errors = arm.held_out.output_errors
     if held_out is not None:
-        errors = _pooled(errors, process, network, held_out)
-    terms = (best.kernel, best.found.metric, best.found.noise, process.rows.degree, arm.held_out)
+        errors = _pooled(errors, rows, network, held_out)
+    noise, variances = (np.stack([getattr(each, name) for each in arm.processes]) for name in ("noise", "variances"))
     return WideFit(
         network=network,
         output_errors=errors,
         trials=outcome.trials,
-        posterior=ProcessPosterior(network, jet, *terms),
-        label=str(best),
+        posterior=ProcessPosterior(network, jet, noise, variances, rows.degree, arm.held_out),
+        label=arm.label,
     )
 
 
-def _pooled(errors: Array, process: Process, network: KernelNetwork, held_out: Jet) -> Array:
+def _pooled(errors: Array, rows: ProcessRows, network: KernelAverage, held_out: Jet) -> Array:
     """Return the errors over the samples of the fit and those that were held out."""
-    weights, other = process.rows.weights[process.rows.orders == 0].sum(), held_out.weights(0)
+    weights, other = rows.weights[rows.orders == 0].sum(), held_out.weights(0)
     squares = other @ (network.value(held_out.X) - held_out.y).reshape(len(other), -1) ** 2
     return np.asarray(np.sqrt((weights * errors**2 + squares) / (weights + other.sum())))

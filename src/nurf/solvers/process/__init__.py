@@ -1,7 +1,8 @@
 """Gaussian processes with derivative rows: the infinitely wide network."""
 
 from nurf.solvers.process._criteria import CRITERIA, Criterion, LeaveOneOutError, RestrictedLikelihood
-from nurf.solvers.process._posterior import HeldOutErrors, ProcessPosterior
+from nurf.solvers.process._held_out import HeldOutErrors, mixture
+from nurf.solvers.process._posterior import ProcessPosterior
 from nurf.solvers.process._process import Process, rounding_floor
 from nurf.solvers.process._rows import ProcessRows, row_total
 
@@ -14,6 +15,7 @@ __all__ = [
     "ProcessPosterior",
     "ProcessRows",
     "RestrictedLikelihood",
+    "mixture",
     "rounding_floor",
     "row_total",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from nurf.solvers.process._rows import ProcessRows
 EPS = float(np.finfo(float).eps)
 BLOCK = 2**17  # elements of a block of covariances: all its factors together stay in the cache
 TINY = 1e-30  # variance of constant targets
+MORE_NOISE = 30.0  # factor of the variances of the noise if the kernel matrix is not positive definite
 
 
 def rounding_floor(n_rows: int) -> float:
@@ -61,6 +62,14 @@ class Process:
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def definite(self) -> Process:
+        """Return the process, or one with more noise if ``S`` is not positive definite in floating-point numbers."""
+        try:
+            _ = self._solved
+        except np.linalg.LinAlgError:
+            return replace(self, noise=MORE_NOISE * np.maximum(self.noise, EPS)).definite()
+        return self
 
     @cached_property
     def _parts(self) -> tuple[Functionals, ...]:

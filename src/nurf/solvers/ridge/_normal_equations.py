@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nurf._blocks import BLOCK_ELEMENTS, row_blocks
 from nurf._tensors import powers
 from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import Features
-from nurf.networks._network import LEAST_ROWS
+from nurf.networks._network import feature_blocks
 from nurf.solvers._rows import VALUES_ONLY, Loss, SlopeRows, slope_rows
 
 
@@ -45,9 +43,15 @@ class NormalEquations:
     def from_data(cls, features: Features, jet: Jet, loss: Loss = VALUES_ONLY) -> NormalEquations:
         """Accumulate over the values of ``jet``, and over the derivatives that ``loss`` counts, in blocks."""
         loss.require(jet)
-        equations = cls.from_rows(features, jet)
+        return cls.from_some(features, jet, loss)
+
+    @classmethod
+    def from_some(cls, features: Features, jet: Jet, loss: Loss) -> NormalEquations:
+        """Return the same for some of the rows, whose derivatives may all be unknown."""
+        made = dict(enumerate(_from_both(features, jet))) if loss.gradients and _is_complete(jet) else {}
+        equations = made[0] if made else cls.from_rows(features, jet)
         for order, weight in loss.orders:
-            equations += weight * cls.from_rows(features, jet, order)
+            equations += weight * (made[order] if order in made else cls.from_rows(features, jet, order))
         return equations
 
     @classmethod
@@ -101,45 +105,118 @@ class NormalEquations:
 def _from_values(features: Features, jet: Jet, first: int) -> NormalEquations:
     """Return the equations of the values; from neuron ``first`` > 0 on, the columns and moments of neurons only."""
     jet = jet.with_values()
-    y, weights, N = jet.y.reshape(len(jet), -1), jet.weights(0), features.n_neurons
-    gram, moments = _empty(features, first, y.shape[1])
-    for rows, design in features.design_blocks(jet.X):
-        targets = y[rows]
-        if jet.sample_weight is not None:
-            roots = np.sqrt(jet.sample_weight[rows, None])
-            design *= roots
-            targets = targets * roots
-        if first:
-            fresh = np.ascontiguousarray(design[:, first:N])
-            gram += design.T @ fresh
-            moments += fresh.T @ targets
-        else:
-            gram += design.T @ design  # one symmetric product: NumPy sees that both are the same array
-            moments += design.T @ targets
-    return NormalEquations(gram, moments, weights @ y**2, float(weights.sum()), N)
+    sums = _ValueSums(features, jet, first)
+    for rows, design in features.design_blocks(jet.X, feature_blocks(len(jet), features.n_columns)):
+        sums.add(rows, design)
+    return sums.equations()
 
 
 def _from_derivatives(features: Features, jet: Jet, order: int, first: int) -> NormalEquations:
     """Return the equations of derivatives of one order; from neuron ``first`` > 0 on, as for the values."""
-    N, k = features.n_neurons, int(np.prod(jet.y.shape[1:], dtype=int))
-    gram, moments = _empty(features, first, k)
-    energy = np.zeros(k)
+    sums = _SlopeSums(features, jet, order, first)
     for group in slope_rows(jet, order):
-        square = np.zeros((N, N - first))
-        for block in _slope_blocks(features, jet, order, group):
-            fresh, columns = block.slopes[:, first:], block.columns[first:]
-            square += block.slopes.T @ (np.ascontiguousarray(fresh) if first else fresh)
-            moments[: N - first] += _against(fresh, block.targets, columns)
-            energy += np.einsum("nkc,nkc->k", block.targets, block.targets)
-            if order <= features.degree:
-                gram[N:, : N - first] += _tail_against(block.tail, block.tail_slopes[:, first:], columns)
-                if not first:
-                    gram[N:, N:] += np.tensordot(block.tail, block.tail, axes=([0, 1], [0, 1]))
-                    moments[N:] += np.tensordot(block.tail, block.tail_targets, axes=([0, 1], [0, 2]))
-        gram[:N, : N - first] += square * (block.columns @ block.columns[first:].T)
-    if not first:
-        gram[:N, N:] = gram[N:, :N].T
-    return NormalEquations(gram, moments, energy, 0.0, N)
+        sums.start(group)
+        buffer = None
+        for block in feature_blocks(len(group.index), features.n_neurons):
+            n = block.stop - block.start
+            buffer = np.empty((n, features.n_neurons)) if buffer is None else buffer
+            sums.add(block, features.neurons(jet.X[group.index[block]], order, out=buffer[:n]))
+    return sums.equations()
+
+
+def _from_both(features: Features, jet: Jet) -> tuple[NormalEquations, NormalEquations]:
+    """Return the equations of the values and of the gradients, all of them known: activations are computed once."""
+    values, slopes = _ValueSums(features, jet, 0), _SlopeSums(features, jet, 1, 0)
+    (group,) = slope_rows(jet, 1)
+    slopes.start(group)
+    for rows, design, slope in features.design_and_slope_blocks(jet.X):
+        values.add(rows, design)
+        slopes.add(rows, slope)
+    return values.equations(), slopes.equations()
+
+
+def _is_complete(jet: Jet) -> bool:
+    """Return whether all values and all gradients are known."""
+    known = jet.gradients is not None and jet.frames is None and not np.isnan(jet.gradients).any()
+    return len(jet) > 0 and bool(known) and bool(jet.has_value.all())
+
+
+class _ValueSums:
+    """The sums over values, from neuron ``first`` on."""
+
+    def __init__(self, features: Features, jet: Jet, first: int) -> None:
+        self.features, self.jet, self.first = features, jet, first
+        self.y = jet.y.reshape(len(jet), -1)
+        self.gram, self.moments = _empty(features, first, self.y.shape[1])
+
+    def add(self, rows: slice, design: Array) -> None:
+        """Add rows. Their features may be overwritten."""
+        targets, first = self.y[rows], self.first
+        if self.jet.sample_weight is not None:
+            roots = np.sqrt(self.jet.sample_weight[rows, None])
+            design *= roots
+            targets = targets * roots
+        if first:
+            fresh = np.ascontiguousarray(design[:, first : self.features.n_neurons])
+            self.gram += design.T @ fresh
+            self.moments += fresh.T @ targets
+        else:
+            self.gram += design.T @ design  # one symmetric product: NumPy sees that both are the same array
+            self.moments += design.T @ targets
+
+    def equations(self) -> NormalEquations:
+        """Return the equations of all rows that were added."""
+        weights = self.jet.weights(0)
+        energy, total = weights @ self.y**2, float(weights.sum())
+        return NormalEquations(self.gram, self.moments, energy, total, self.features.n_neurons)
+
+
+class _SlopeSums:
+    """The sums over derivatives of one order, from neuron ``first`` on."""
+
+    def __init__(self, features: Features, jet: Jet, order: int, first: int) -> None:
+        self.features, self.jet, self.order, self.first = features, jet, order, first
+        k = int(np.prod(jet.y.shape[1:], dtype=int))
+        self.gram, self.moments = _empty(features, first, k)
+        self.energy = np.zeros(k)
+        self.group: SlopeRows | None = None
+        self.normals = powers(features.hyperplanes.normals, order)
+
+    def start(self, group: SlopeRows) -> None:
+        """Start with the next group of rows."""
+        self._end()
+        N = self.features.n_neurons
+        self.group, self.square = group, np.zeros((N, N - self.first))
+
+    def add(self, rows: slice, slopes: Array) -> None:
+        """Add rows of the group. Their slopes may be overwritten."""
+        assert self.group is not None
+        first, N = self.first, self.features.n_neurons
+        block = _slope_block(self.features, self.jet, self.order, self.group, rows, slopes)
+        fresh, columns = block.slopes[:, first:], block.columns[first:]
+        self.square += block.slopes.T @ (np.ascontiguousarray(fresh) if first else fresh)
+        self.moments[: N - first] += _against(fresh, block.targets, columns)
+        self.energy += np.einsum("nkc,nkc->k", block.targets, block.targets)
+        if self.order <= self.features.degree:
+            self.gram[N:, : N - first] += _tail_against(block.tail, block.tail_slopes[:, first:], columns)
+            if not first:
+                self.gram[N:, N:] += np.tensordot(block.tail, block.tail, axes=([0, 1], [0, 1]))
+                self.moments[N:] += np.tensordot(block.tail, block.tail_targets, axes=([0, 1], [0, 2]))
+
+    def _end(self) -> None:
+        if self.group is not None:
+            N, first = self.features.n_neurons, self.first
+            columns = np.ones((N, 1)) if self.group.frames is not None else self.normals[:, self.group.columns]
+            self.gram[:N, : N - first] += self.square * (columns @ columns[first:].T)
+            self.group = None
+
+    def equations(self) -> NormalEquations:
+        """Return the equations of all rows that were added."""
+        self._end()
+        N = self.features.n_neurons
+        if not self.first:
+            self.gram[:N, N:] = self.gram[N:, :N].T
+        return NormalEquations(self.gram, self.moments, self.energy, 0.0, N)
 
 
 def _empty(features: Features, first: int, k: int) -> tuple[Array, Array]:
@@ -174,29 +251,27 @@ class SlopeBlock:
     tail_targets: Array
 
 
-def _slope_blocks(features: Features, jet: Jet, order: int, group: SlopeRows) -> Iterator[SlopeBlock]:
-    N = features.n_neurons
+def _slope_block(features: Features, jet: Jet, order: int, group: SlopeRows, block: slice, slopes: Array) -> SlopeBlock:
+    """Return a block of rows from the derivatives of the neurons there, which may be overwritten."""
+    N, rows = features.n_neurons, group.index[block]
     normals = powers(features.hyperplanes.normals, order)
-    for block in row_blocks(len(group.index), N, max(BLOCK_ELEMENTS, LEAST_ROWS * N)):
-        rows = group.index[block]
-        roots = np.sqrt(jet.weights(1)[rows])
-        slopes, targets = features.neurons(jet.X[rows], order), group.targets[block] * roots[:, None, None]
-        if jet.sample_weight is not None or jet.derivative_weight is not None:
-            slopes *= roots[:, None]
-        tail = features.tail.components(jet.X[rows], order)
-        if group.frames is not None:
-            slopes *= group.frames[block] @ normals.T
-            tail = np.einsum("nc,nct->nt", group.frames[block], tail)[:, None] * roots[:, None, None]
-            yield SlopeBlock(slopes, np.ones((N, 1)), targets, tail, slopes, targets)
-        elif order < features.degree:
-            tail = tail[:, group.columns] * roots[:, None, None]
-            yield SlopeBlock(slopes, normals[:, group.columns], targets, tail, slopes, targets)
-        else:
-            length = float(np.linalg.norm(roots))
-            unit = roots / (length or 1.0)
-            tail_targets = np.tensordot(unit, targets, axes=1)[None]
-            tail = length * tail[:1, group.columns]
-            yield SlopeBlock(slopes, normals[:, group.columns], targets, tail, (unit @ slopes)[None], tail_targets)
+    roots = np.sqrt(jet.weights(1)[rows])
+    targets = group.targets[block] * roots[:, None, None]
+    if jet.sample_weight is not None or jet.derivative_weight is not None:
+        slopes *= roots[:, None]
+    tail = features.tail.components(jet.X[rows], order)
+    if group.frames is not None:
+        slopes *= group.frames[block] @ normals.T
+        tail = np.einsum("nc,nct->nt", group.frames[block], tail)[:, None] * roots[:, None, None]
+        return SlopeBlock(slopes, np.ones((N, 1)), targets, tail, slopes, targets)
+    if order < features.degree:
+        tail = tail[:, group.columns] * roots[:, None, None]
+        return SlopeBlock(slopes, normals[:, group.columns], targets, tail, slopes, targets)
+    length = float(np.linalg.norm(roots))
+    unit = roots / (length or 1.0)
+    tail_targets = np.tensordot(unit, targets, axes=1)[None]
+    tail = length * tail[:1, group.columns]
+    return SlopeBlock(slopes, normals[:, group.columns], targets, tail, (unit @ slopes)[None], tail_targets)
 
 
 def _tail_against(tail: Array, slopes: Array, columns: Array) -> Array:
@@ -209,4 +284,4 @@ def _tail_against(tail: Array, slopes: Array, columns: Array) -> Array:
 def _against(slopes: Array, targets: Array, columns: Array) -> Array:
     """Return ``sum_k slopes_kn (targets_k . columns_n)``, of shape (N, k)."""
     outputs = range(targets.shape[1])
-    return np.stack([np.einsum("nm,nm->m", slopes, targets[:, j] @ columns.T) for j in outputs], axis=1)
+    return np.stack([np.einsum("mc,mc->m", slopes.T @ targets[:, j], columns) for j in outputs], axis=1)

@@ -82,8 +82,9 @@ class Posterior:
         precise: bool = False,
         optimism: Array | None = None,
         robust: bool = False,
+        n_rows: int | None = None,
     ) -> Posterior:
-        """Return the posterior of a network that was fitted to ``jet``."""
+        """Return the posterior of a network that was fitted to ``jet``, or to ``n_rows`` rows for which it stands."""
         optimism = np.ones(jet.y[:1].size) if optimism is None else optimism
         jet = jet.only((*loss.kinds, "gradients"))
         weights = np.where(jet.has_value, jet.weights(0), 0.0)
@@ -92,7 +93,7 @@ class Posterior:
         stored = sum(part.size for part in (jet.X, jet.y, jet.gradients, jet.hessians) if part is not None)
         sample_size = stored / len(jet) + 2
         n = min(len(jet), max(MIN_SAMPLES, int(SIZE_RATIO * size / sample_size)))
-        samples, multiple = jet[spaced(np.arange(len(jet)), n)], len(jet) / n
+        samples, multiple = jet[spaced(np.arange(len(jet)), n)], (n_rows or len(jet)) / n
         samples = replace(
             samples, sample_weight=multiple * samples.weights(0), derivative_weight=multiple * samples.weights(1)
         )

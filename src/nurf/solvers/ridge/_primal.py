@@ -68,7 +68,8 @@ class PrimalRidge(SpectralRidge):
     features, jet, loss
         See ``Ridge``.
     equations : NormalEquations, optional
-        The normal equations of these, if they are known already.
+        The normal equations of these, if they are known already. They may be those of more rows, of which ``jet``
+        holds some.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class PrimalRidge(SpectralRidge):
     ) -> None:
         super().__init__(features, jet, loss)
         equations = NormalEquations.from_data(features, jet, loss) if equations is None else equations
+        self.total_weight = equations.total_weight
         N, W = self.n_neurons, self.total_weight
         gram, moments = equations.gram / W, equations.moments / W
         self.tail_inverse, self.tail_rank = _pseudo_inverse(gram[N:, N:])

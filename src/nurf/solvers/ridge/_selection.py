@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -108,22 +108,26 @@ class LeaveOneOut(Rule):
         Where the samples have more rows in all (with more than 1000 neurons, in proportion fewer), a part of them
         leaves in turn: those that ``representative_samples`` picks, which do not miss the few samples where the
         function varies most.
+    multiples : array of shape (n,), optional
+        For how many samples of the fit each sample of ``Ridge.jet`` stands, if these are some of them.
     """
 
     max_rows: int = 4096
+    multiples: Array | None = field(default=None, compare=False)
 
     def coarse(self) -> LeaveOneOut:
         """Return the rule with half the rows."""
-        return LeaveOneOut(self.max_rows // 2)
+        return replace(self, max_rows=self.max_rows // 2)
 
     def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
         """Return those over the samples."""
         jet = ridge.jet
-        weights = np.where(jet.has_value, jet.weights(0), 0.0)
+        stand_for = np.ones(len(jet)) if self.multiples is None else self.multiples
+        weights = np.where(jet.has_value, jet.weights(0) * stand_for, 0.0)
         rows = self.max_rows * MANY_NEURONS // max(ridge.n_neurons, MANY_NEURONS)
         index, multiples = representative_samples(jet, weights, max(1, rows // rows_per_sample(jet, ridge.loss)))
         left = ridge.left_out(alphas, index, np.ones(len(index)))[:, 0]
-        return np.asarray(np.tensordot(multiples, left**2, axes=1) / weights.sum())
+        return np.asarray(np.tensordot(multiples * stand_for[index], left**2, axes=1) / weights.sum())
 
 
 def representative_samples(jet: Jet, weights: Array, n: int) -> tuple[Index, Array]:

@@ -1,0 +1,78 @@
+"""What all streams of blocks share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from nurf._streams._tree import Tree
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive rows of the data, as they are given.
+
+    Parameters
+    ----------
+    first : int
+        The number of the first row.
+    data : mapping of str to array
+        The arguments of ``fit`` for these rows.
+    """
+
+    first: int
+    data: Mapping[str, Any]
+
+
+class Stream(ABC):
+    """Data in blocks of rows that can be read many times, one block after the other or on many machines.
+
+    Subclasses say how a function is applied to the blocks; the results are merged in the order of ``Tree``.
+    """
+
+    @abstractmethod
+    def runs(
+        self,
+        function: Callable[[Block], Result],
+        merge: Callable[[Result, Result], Result],
+        done: int,
+        pausing: bool,
+    ) -> Iterator[tuple[int, Result]]:
+        """Yield the heights and results of runs of blocks, after the first ``done`` blocks.
+
+        ``pausing`` asks for short runs, after which the state can be written down.
+        """
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Return what a function returns that needs no block, and is called where blocks are."""
+        return function()
+
+    def map_reduce(
+        self,
+        function: Callable[[Block], Result],
+        merge: Callable[[Result, Result], Result],
+        start: Tree[Result] | None = None,
+        after: Callable[[Tree[Result]], None] | None = None,
+    ) -> Result:
+        """Return the merged results of ``function`` for all blocks.
+
+        Parameters
+        ----------
+        function, merge : callable
+        start : Tree, optional
+            Results of the first blocks, which are not computed again.
+        after : callable, optional
+            Called with the tree after each run of blocks.
+        """
+        tree = Tree[Result]() if start is None else start
+        for height, result in self.runs(function, merge, tree.n_blocks, after is not None):
+            tree = tree.push(result, merge, height)
+            if after is not None:
+                after(tree)
+        if not tree.runs:
+            raise ValueError("data must have at least one block of rows, got none")
+        return tree.total(merge)

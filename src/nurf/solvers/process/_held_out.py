@@ -1,0 +1,113 @@
+"""Errors of processes at samples that they did not see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nurf._types import Array
+from nurf.jets import Jet
+from nurf.solvers._coverage import effective_number, standard_error
+from nurf.solvers.process._process import TINY, Process
+
+
+def mixture(means: Array, deviations: Array, weights: Array) -> tuple[Array, Array]:
+    """Return the mean and the standard deviation of a mixture, of shape (...).
+
+    They are ``m = sum_i w_i m_i`` and the root of ``sum_i w_i (s_i^2 + (m_i - m)^2)``.
+
+    Parameters
+    ----------
+    means, deviations : array of shape (m, ...)
+    weights : array of shape (m,)
+    """
+    mean = np.tensordot(weights, means, 1)
+    return mean, np.sqrt(np.tensordot(weights, deviations**2 + (means - mean) ** 2, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutErrors:
+    """Errors at samples that a process did not see, and the standard deviations that it expected there.
+
+    Parameters
+    ----------
+    errors, deviations : array of shape (m, k)
+        Those of the values.
+    weights : array of shape (m,)
+        The weights of these samples.
+    gradient_errors, gradient_deviations : array of shape (g, k, d)
+        Those of the gradients; NaN if unknown.
+    """
+
+    errors: Array
+    deviations: Array
+    weights: Array
+    gradient_errors: Array
+    gradient_deviations: Array
+
+    @classmethod
+    def one_by_one(cls, process: Process, n_features: int) -> HeldOutErrors:
+        """Return the errors at each sample if it is left out, with scales and noise as they are, in closed form."""
+        rows, (errors, variances) = process.rows, process.left_out
+        deviations = np.sqrt(np.maximum(variances[:, None] * process.variances, TINY))
+        values, first = rows.orders == 0, rows.orders == 1
+        shape = (int(rows.samples.max()) + 1, errors.shape[1], n_features)
+        slopes = np.full(shape, np.nan), np.full(shape, np.nan)
+        if first.any():
+            directions = rows.parts[1].directions[0]
+            inputs = np.argmax(np.abs(directions), axis=1)
+            along = np.abs(directions[np.arange(len(inputs)), inputs]) == 1  # not those along other directions
+            for slope, part in zip(slopes, (errors, deviations), strict=True):
+                slope[rows.samples[first][along], :, inputs[along]] = part[first][along]
+        return cls(errors[values], deviations[values], rows.weights[values], *slopes)
+
+    @classmethod
+    def by_refits(cls, processes: Sequence[Process], held_out: Sequence[Jet]) -> HeldOutErrors:
+        """Return the errors of processes at samples that were not used to fit them."""
+        parts = [_errors(process, jet) for process, jet in zip(processes, held_out, strict=True)]
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    @classmethod
+    def mixed(cls, parts: Sequence[HeldOutErrors], weights: Array) -> HeldOutErrors:
+        """Return the errors of the mixture of some processes, at the same samples."""
+        fields = ("errors", "deviations", "gradient_errors", "gradient_deviations")
+        errors, deviations, *slopes = (np.stack([getattr(part, name) for part in parts]) for name in fields)
+        values = mixture(errors, deviations, weights)
+        return cls(*values, parts[0].weights, *mixture(slopes[0], slopes[1], weights))
+
+    @property
+    def effective(self) -> float:
+        """The effective number of samples."""
+        return effective_number(self.weights)
+
+    @property
+    def output_errors(self) -> Array:
+        """The root mean square error of each output, and one standard error, of shape (k,)."""
+        luck = 1 + standard_error(self.effective)
+        return np.asarray(luck * np.sqrt(self.weights @ self.errors**2 / self.weights.sum()))
+
+    @property
+    def ratios(self) -> Array:
+        """The absolute errors of the values in units of the standard deviations, of shape (m, k)."""
+        return np.asarray(np.abs(self.errors) / np.maximum(self.deviations, TINY))
+
+    @property
+    def gradient_ratios(self) -> Array:
+        """The same of the gradients, of shape (g, k, d)."""
+        return np.asarray(np.abs(self.gradient_errors) / np.maximum(self.gradient_deviations, TINY))
+
+
+def _errors(process: Process, jet: Jet) -> tuple[Array, ...]:
+    """Return the fields of ``HeldOutErrors`` for samples that the process did not see."""
+    valued, network = jet.with_values(), process.network(jet.y.shape[1:])
+    shape = (len(jet), jet.y[:1].size, jet.n_features)
+    errors = (valued.y - network.value(valued.X)).reshape(len(valued), -1)
+    deviations = process.measured_std(valued.X, 0, valued.weights(0))[:, 0]
+    slopes, slope_deviations = np.full(shape, np.nan), np.full(shape, np.nan)
+    if jet.gradients is not None and jet.frames is None:
+        slopes = (jet.gradients - network.gradient(jet.X)).reshape(shape)
+        with np.errstate(divide="ignore"):  # derivatives of weight zero have infinite noise
+            slope_deviations = np.swapaxes(process.measured_std(jet.X, 1, jet.weights(1)), 1, 2)
+    return errors, deviations, valued.weights(0), slopes, slope_deviations
