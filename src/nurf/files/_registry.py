@@ -25,7 +25,7 @@ from nurf.densities import (
 )
 from nurf.files._hints import hints_of, matches
 from nurf.jets import Jet
-from nurf.kernels import ErfKernel, GaussianKernel, KernelNetwork, MaternKernel
+from nurf.kernels import ErfKernel, GaussianKernel, KernelAverage, KernelNetwork, MaternKernel
 from nurf.kernels._functionals import Functionals
 from nurf.kernels._network import Centers
 from nurf.networks import (
@@ -41,7 +41,8 @@ from nurf.networks import (
 )
 from nurf.solvers import Loss
 from nurf.solvers._coverage import Uncertainty
-from nurf.solvers.process._posterior import HeldOutErrors, ProcessPosterior
+from nurf.solvers.process._held_out import HeldOutErrors
+from nurf.solvers.process._posterior import ProcessPosterior
 from nurf.solvers.ridge._posterior import Posterior
 from nurf.solvers.sparse._penalties import L1, LogPenalty, Squared
 from nurf.training._crossfit import CrossFit
@@ -148,7 +149,7 @@ _ACTIVATIONS = (Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus, SiLU, Tanh)
 _DENSITIES = (ActiveSubspace, Local, Nonlocal, Representation, Uniform)
 _PARTS_OF_DENSITIES = (Ball, Box, Cauchy, Gaussian, Logistic, Metropolis, Rejection)
 _KERNELS = (ErfKernel, GaussianKernel, MaternKernel)
-_NETWORKS = (Centers, DeepNetwork, Features, Functionals, Hyperplanes, KernelNetwork, ShallowNetwork)
+_NETWORKS = (Centers, DeepNetwork, Features, Functionals, Hyperplanes, KernelAverage, KernelNetwork, ShallowNetwork)
 _DATA = (DerivativeCheck, Jet, Scaling)
 _SETTINGS = (DeepSetting, Diagonal, FromData, FromNetwork, FromResidual, Full, Isotropic, Loss, Setting)
 _PENALTIES = (L1, LogPenalty, Squared)
