@@ -183,7 +183,7 @@ class TestBudget:
     def test_a_budget_decides_how_much_engines_do(self):
         data, effort = wave(500), Effort()
         assert Wide().model(data, effort, 1e9).max_rows == 1500
-        assert Wide().model(data, effort.for_budget(0.5), 1e9).max_rows == round(1500 / 40 ** (1 / 3))
+        assert Wide().model(wave(300), effort.for_budget(0.5), 1e9).max_rows == round(1500 / 40 ** (1 / 3))
         assert Sampled().model(data, effort, 1e9).n_neurons == 1000
         assert Sampled().model(wave(1001), effort, 1e9).n_neurons == 2000
         assert Sampled().model(data, effort.for_budget(80.0), 1e9).n_neurons == 2000
