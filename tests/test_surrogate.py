@@ -183,7 +183,7 @@ class TestBudget:
     def test_a_budget_decides_how_much_engines_do(self):
         data, effort = wave(500), Effort()
         assert Wide().model(data, effort, 1e9).max_rows == 1500
-        assert Wide().model(data, effort.for_budget(0.5), 1e9).max_rows == round(2000 / 40 ** (1 / 3))
+        assert Wide().model(wave(300), effort.for_budget(0.5), 1e9).max_rows == round(1500 / 40 ** (1 / 3))
         assert Sampled().model(data, effort, 1e9).n_neurons == 1000
         assert Sampled().model(wave(1001), effort, 1e9).n_neurons == 2000
         assert Sampled().model(data, effort.for_budget(80.0), 1e9).n_neurons == 2000
@@ -218,10 +218,10 @@ class TestBudget:
             monkeypatch.setattr(engine, "model", model)
         data = wave(40)  # twenty samples for each input
         Surrogate(20.0).fit(data.X, data.y)
-        assert_allclose(given, [20 * 0.6 / 2.6, 11 / 2, 2])
+        assert_allclose(given, [20 * 0.75 / 2.75, 11 / 2, 2])
         late = Surrogate(10.0, random_state=0).fit(data.X, data.y)
         assert late.leaderboard_[-1].setting == "not run: there is no time left"
-        assert_allclose(given[3:], [10 * 0.6 / 2.6, 1 / 2])
+        assert_allclose(given[3:], [10 * 0.75 / 2.75, 1 / 2])
 
     def test_without_a_limit_the_sizes_are_the_usual_ones(self):
         X = np.linspace(-1, 1, 15)[:, None]

@@ -60,7 +60,7 @@ class Effort:
     """
 
     budget: float = 20.0
-    rows: int = 2000
+    rows: int = 1500
     least_rows: int = 200
     neurons: int = 1000
     many_samples: int = 1000
@@ -72,7 +72,7 @@ class Effort:
         """Return the numbers for another budget.
 
         >>> Effort().for_budget(160.0)
-        Effort(budget=160.0, rows=4000, least_rows=200, neurons=2828, many_samples=1000, few=10, least=0.1, margin=0.02)
+        Effort(budget=160.0, rows=3000, least_rows=200, neurons=2828, many_samples=1000, few=10, least=0.1, margin=0.02)
         """
         growth = seconds / self.budget
         rows, neurons = round(self.rows * growth ** (1 / 3)), round(self.neurons * growth**0.5)
@@ -95,7 +95,7 @@ class Wide(Engine):
     """Infinitely wide networks, if there are not too many values."""
 
     name = "wide"
-    share = 0.6
+    share = 0.75
 
     def model(self, jet: Jet, effort: Effort, seconds: float) -> NetworkRegressor:
         """Return an estimator with as many rows as there is time for."""

@@ -59,10 +59,8 @@ class Learning:
         depend little on single samples.
     n_folds : int
         Number of these refits, ...
-    refit_starts : int
-        ... starts that are tried for each, ...
     refit_steps : int
-        ... and steps of L-BFGS from the best.
+        ... and steps of L-BFGS of each.
     belief : float
         Number of samples with which the error of the values alone must be half that with derivatives to win; with
         fewer the factor is larger, with many it is near one.
@@ -86,7 +84,6 @@ class Learning:
     max_mapped: int = 3
     max_refit_rows: int = 160
     n_folds: int = 6
-    refit_starts: int = 2
     refit_steps: int = 20
     belief: float = 20.0
     threaded_rows: int = 2500

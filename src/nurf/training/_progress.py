@@ -21,7 +21,8 @@ OVERHEAD = 0.005  # seconds of an arm, however small
 BLOCKS_INTERVAL = 5.0  # seconds between two lines while blocks are added up
 LEFT_OUT = 4096  # rows that leave in turn
 N_ALPHAS = 16
-PROCESS_OPERATIONS = 60.0  # of a fit, in units of the third power of the number of rows
+PROCESS_OPERATIONS = 40.0  # of a fit of a process, in units of the third power of the number of rows
+PROCESS_OVERHEAD = 2.0  # seconds of such a fit, whose scales are learned on few rows first
 TRIED = 4.0, 8.0, 2.0  # arms at the first size for each that starts, and arms at those between and at the last
 
 
@@ -101,7 +102,7 @@ def race_seconds(lanes: Sequence[Lane]) -> float:
 
 def process_seconds(n_rows: int) -> float:
     """Return about how long it takes to learn the scales of a process with so many rows."""
-    return 1.0 + PROCESS_OPERATIONS * n_rows**3 / _operations_per_second()
+    return PROCESS_OVERHEAD + PROCESS_OPERATIONS * n_rows**3 / _operations_per_second()
 
 
 def _operations(lane: Lane, size: int) -> float:

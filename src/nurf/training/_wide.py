@@ -103,12 +103,17 @@ class WideLane:
         return [HeldOutErrors.by_refits(refits, [self.jet[fold] for fold in folds]) for refits in processes]
 
     def _refit(self, candidate: Candidate, jet: Jet) -> Process:
-        """Return a process whose scales are learned on other data, from the best start there."""
+        """Return a process whose scales are learned on other data, from the best start there.
+
+        What was learned on all data is one of the starts. It is taken if the criterion of the other data is smaller
+        there: a better search would have found it.
+        """
         rows = ProcessRows.of(jet, self.degree)
-        start = _started(candidate.kernel, self, rows, jet, self.learning.refit_starts)
+        start = _started(candidate.kernel, self, rows, jet, 1)
         if candidate.mapped:
             start = _mapped(start, self, rows, jet)
-        return start.learned(rows, *self.terms, self.learning.refit_steps).process(rows)
+        tried = [each.learned(rows, *self.terms, self.learning.trial_steps) for each in (start, candidate)]
+        return min(tried, key=_score).learned(rows, *self.terms, self.learning.refit_steps).process(rows)
 
 
 @dataclass(frozen=True, eq=False)
