@@ -569,7 +569,7 @@ def test_samples_far_from_the_slice_are_faint(ax):
     squares = X[:, 1] ** 2 / X[:, 1].var()  # the mean is zero
     np.testing.assert_allclose(dots.get_facecolors()[:, 3], np.exp(-squares / 2))
     plots.slices(Known([1.0]), X[:, :1], np.arange(5), axes=ax)
-    np.testing.assert_array_equal(ax.collections[-1].get_facecolors()[:, 3], 1)  # there are no other inputs
+    np.testing.assert_allclose(ax.collections[-1].get_facecolors()[:, 3], 1)  # there are no other inputs
 
 
 def test_the_inputs_along_which_a_function_of_many_varies_most_are_drawn_in_a_new_figure():

@@ -162,7 +162,7 @@ def _fading(samples: Array, center: Array, j: int) -> Array:
     others = np.delete(distances, j, axis=1)
     squares = (others**2).sum(axis=1) / max(others.shape[1], 1)
     colors = np.zeros((len(samples), 4))  # black
-    colors[:, 3] = np.maximum(np.exp(-squares / 2), FAINTEST)
+    colors[:, 3] = np.clip(np.exp(-squares / 2), FAINTEST, 1.0)
     return colors
 
 
