@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from nurf.files._container import write_atomically
 
 STANDARD = Path("-")  # the standard input or output
 SEPARATORS = ",;\t"
-EXACT: Any = {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}  # the default of 3
+PRECISION = "float_precision"  # deprecated since it is the default
+EXACT: Any = {PRECISION: "round_trip"} if PRECISION in signature(pd.read_csv).parameters else {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +115,7 @@ def _parsed(header: str, source: Any) -> Any:
     if numbers:
         raise ValueError(f"the first line must hold the names of the columns, got the number {numbers[0].strip()}")
     with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", f".*{PRECISION}")
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             frame = pd.read_csv(
