@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 import nurf
 from nurf.cli import _terminal
 from nurf.cli._app import app
-from nurf.cli._options import complete_columns, complete_problems
 from nurf.cli._run import run
 
 # one machine is slow, another crowded: a large budget does not make this fit longer, and a small one might refuse it
@@ -367,15 +366,24 @@ main()
         monkeypatch.setattr(nurf.problems, "names", fail)
         assert command("problems") == (1, "", "nurf: RuntimeError: two lines (nurf --debug shows where)\n")
 
-    def test_columns_and_problems_complete(self, folder):
-        class Context:
-            params = {"samples": folder / "samples.csv"}  # noqa: RUF012
-
-        assert complete_columns(Context, "d") == ["dy_x1", "dy_x2"]
-        assert complete_columns(Context, "x1,x") == ["x1,x1", "x1,x2"]
-        Context.params = {"samples": None}
-        assert complete_columns(Context, "") == []
-        assert complete_problems("co") == ["corner", "corner_peak"]
+    @pytest.mark.parametrize(
+        ("words", "expected"),
+        [
+            ("fit samples.csv --target d", ["dy_x1", "dy_x2"]),
+            ("fit samples.csv -t y --inputs x1,x", ["x1,x1", "x1,x2"]),
+            ("fit --target d", []),
+            ("fit missing.csv --target d", []),
+            ("sample co", ["corner", "corner_peak"]),
+        ],
+    )
+    def test_the_shell_completes_columns_and_problems(self, folder, command, monkeypatch, words, expected):
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("_NURF_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", f"nurf {words}")
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+        code, output, _ = command()
+        assert code == 0
+        assert output.split() == expected
 
     def test_warnings_are_lines_and_progress_is_for_terminals(self, capsys, monkeypatch):
         import warnings
