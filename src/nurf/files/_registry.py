@@ -25,7 +25,7 @@ from nurf.densities import (
 )
 from nurf.files._hints import hints_of, matches
 from nurf.jets import Jet
-from nurf.kernels import ErfKernel, GaussianKernel, KernelNetwork, MaternKernel
+from nurf.kernels import ErfKernel, GaussianKernel, KernelAverage, KernelNetwork, MaternKernel
 from nurf.kernels._functionals import Functionals
 from nurf.kernels._network import Centers
 from nurf.networks import (
@@ -41,7 +41,7 @@ from nurf.networks import (
 )
 from nurf.solvers import Loss
 from nurf.solvers._coverage import Uncertainty
-from nurf.solvers.process._posterior import HeldOutErrors, ProcessPosterior
+from nurf.solvers.process import HeldOutErrors, ProcessPosterior
 from nurf.solvers.ridge._posterior import Posterior
 from nurf.solvers.sparse._penalties import L1, LogPenalty, Squared
 from nurf.training._crossfit import CrossFit
@@ -144,11 +144,18 @@ def _limit_scaling(values: Fields) -> None:
             )
 
 
+def _limit_average(values: Fields) -> None:
+    members, weights = values.get("members", ()), values.get("weights")
+    if not members or (weights is not None and weights.shape != (len(members),)):
+        shape = None if weights is None else weights.shape
+        raise ValueError(f"`members` must be at least one with a weight each, got {len(members)}, and weights {shape}")
+
+
 _ACTIVATIONS = (Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus, SiLU, Tanh)
 _DENSITIES = (ActiveSubspace, Local, Nonlocal, Representation, Uniform)
 _PARTS_OF_DENSITIES = (Ball, Box, Cauchy, Gaussian, Logistic, Metropolis, Rejection)
 _KERNELS = (ErfKernel, GaussianKernel, MaternKernel)
-_NETWORKS = (Centers, DeepNetwork, Features, Functionals, Hyperplanes, KernelNetwork, ShallowNetwork)
+_NETWORKS = (Centers, DeepNetwork, Features, Functionals, Hyperplanes, KernelAverage, KernelNetwork, ShallowNetwork)
 _DATA = (DerivativeCheck, Jet, Scaling)
 _SETTINGS = (DeepSetting, Diagonal, FromData, FromNetwork, FromResidual, Full, Isotropic, Loss, Setting)
 _PENALTIES = (L1, LogPenalty, Squared)
@@ -169,6 +176,6 @@ RESULTS = Registry(
         + _UNCERTAINTIES
         + _FITS
     ),
-    limits={Jet: _limit_frames, Features: _limit_degree, Scaling: _limit_scaling},
+    limits={Jet: _limit_frames, Features: _limit_degree, KernelAverage: _limit_average, Scaling: _limit_scaling},
     protocols={Domain: (Ball, Box), Sampler: (Metropolis, Rejection), Uncertainty: _UNCERTAINTIES},
 )
