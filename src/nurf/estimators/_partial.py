@@ -25,7 +25,7 @@ class Running:
     """What ``partial_fit`` knows of the rows so far: their normal equations, and a sample of them."""
 
     units: Units
-    given: frozenset[str]
+    given: tuple[str, ...]
     seed: int
     n_seen: int
     total: Accumulation
@@ -106,8 +106,8 @@ class FitsFurtherRows(FitsStreams):
         y = data.pop("y")
         X, y = validate_data(self, X, y, reset=False, multi_output=True, y_numeric=True, dtype=np.float64)
         given = {name: value for name, value in data.items() if value is not None}
-        if running is not None and running.given != set(given):
-            before, now = (", ".join(sorted(names)) or "none" for names in (running.given, given))
+        if running is not None and running.given != tuple(sorted(given)):
+            before, now = (", ".join(names) or "none" for names in (running.given, sorted(given)))
             raise ValueError(f"all calls must have the same kinds of data beside X and y, got {before} and then {now}")
         jet = read_block(Block(0, {"X": X, "y": y, **given}))
         fit = self.fit_
@@ -116,7 +116,7 @@ class FitsFurtherRows(FitsStreams):
             units = Units(self.scaling_, float(weights[weights > 0].mean()))
             rows = np.arange(len(jet))
             sample = Reservoir.of(jet, rows, uniform_numbers(rows, seed), HELD_ROWS)
-            self._running = Running(units, frozenset(given), seed, len(jet), _accumulated(units, fit, jet), sample)
+            self._running = Running(units, tuple(sorted(given)), seed, len(jet), _accumulated(units, fit, jet), sample)
             return []
         running = running.plus(jet, fit)
         rule = LeaveOneOut(multiples=running.sample.multiples)
