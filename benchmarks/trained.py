@@ -58,7 +58,7 @@ METHODS = {
 COURSE = {
     "sampled": [partial(RandomFeatureRegressor, n) for n in (125, 250, 500, 1000, 2000)],
     "trained": [partial(DeepFeatureRegressor, steps=n) for n in (340, 680, 1350, 2700, 5400)],
-    "torch": [partial(torch_network, seconds) for seconds in (2.5, 5.0, 10.0, 20.0, 40.0, 80.0)],
+    "torch": [partial(torch_network, seconds) for seconds in (2.5, 5.0, 10.0, 20.0, 40.0)],
 }
 SHOWN = ("robot arm, 5000", "robot arm, 500", "checkmark, 2000", "borehole, 5000")
 COLOURS = {"sampled": "tab:orange", "trained": "tab:blue", "torch": "grey"}
