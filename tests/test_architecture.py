@@ -21,7 +21,9 @@ LEVELS = [
     {"training"},
     {"files"},
     {"estimators"},
-    {"export", "plots"},
+    {"_tables", "export", "plots"},
+    {"report"},
+    {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LEVELS) for name in names}
 FOUNDATIONS = {"densities": {"_base", "_angular"}}  # inside a package: modules that import none of the others

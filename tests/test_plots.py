@@ -16,11 +16,14 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from nurf import KernelFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor, plots
+from nurf._scaling import Scaling
 from nurf.densities import Uniform
+from nurf.estimators import Leaderboard, Standing
 from nurf.jets import Jet
 from nurf.networks import Box, Hyperplanes
 from nurf.plots._densities import kernel_density
-from nurf.plots._hyperplanes import clip
+from nurf.plots._hyperplanes import clip, section
+from nurf.plots._sensitivity import Sensitivity
 
 LAWS = (
     "uniform",
@@ -34,6 +37,10 @@ LAWS = (
 )
 NEURONS = [10, 30, 100]
 BOX = Box([-1.0, 2.0], [0.5, 4.0])
+CORNERS = np.array([[-1.0, -2.0], [3.0, 4.0]])
+BOARD = Leaderboard(
+    (Standing("wide", 0.01, 1.0, "chosen"), Standing("sampled", 0.02, 2.0, ""), Standing("trained", np.inf, 0.0, ""))
+)
 
 
 @pytest.fixture
@@ -62,6 +69,8 @@ class Known(BaseEstimator):
     def __init__(self, relevance, n_outputs=1):
         self.relevance, self.n_outputs = relevance, n_outputs
         self.relevance_, self.n_features_in_ = np.asarray(relevance), len(relevance)
+        units = np.ones(n_outputs) if n_outputs > 1 else np.ones(())
+        self.scaling_ = Scaling(np.zeros(len(relevance)), np.ones(len(relevance)), 0 * units, 2 * units)
 
     def fit(self):
         raise AssertionError("a plot must not fit")
@@ -69,6 +78,10 @@ class Known(BaseEstimator):
     def predict(self, X):
         values = X**2 @ self.relevance_
         return values if self.n_outputs == 1 else np.stack([values, -values], axis=1)
+
+    def predict_gradient(self, X):
+        gradients = 2 * X * self.relevance_
+        return gradients if self.n_outputs == 1 else np.stack([gradients, -gradients], axis=1)
 
     def predict_interval(self, X, coverage):
         values = self.predict(X)
@@ -106,8 +119,22 @@ except ImportError as error:
         lambda **kw: plots.hyperplanes(planes_of([0.1], [0.2]), **kw),
         lambda **kw: plots.angle_offset_density(planes_of([0.1], [0.2]), **kw),
         lambda **kw: plots.relevance(Known([2.0, 1.0]), **kw),
+        lambda **kw: plots.residuals([1.0, 2.0], [1.0, 2.1], **kw),
+        lambda **kw: plots.leaderboard(BOARD, **kw),
+        lambda **kw: plots.sensitivity(Known([2.0, 1.0]), CORNERS, **kw),
+        lambda **kw: plots.active_directions(Known([2.0, 1.0]), CORNERS, **kw),
     ],
-    ids=["convergence", "predictions", "hyperplanes", "densities", "relevance"],
+    ids=[
+        "convergence",
+        "predictions",
+        "hyperplanes",
+        "densities",
+        "relevance",
+        "residuals",
+        "leaderboard",
+        "sensitivity",
+        "active directions",
+    ],
 )
 def test_all_functions_draw_on_the_given_axes_or_the_current_ones(draw):
     settings = dict(mpl.rcParams)
@@ -233,9 +260,41 @@ def test_predictions_without_scale(ax):
         ([1.0], [np.inf], r"`y_predicted` must be finite"),
     ],
 )
-def test_predictions_say_what_is_wrong(y, f, message):
+@pytest.mark.parametrize("draw", [plots.predicted_against_true, plots.residuals])
+def test_predictions_say_what_is_wrong(draw, y, f, message):
     with pytest.raises(ValueError, match=message):
-        plots.predicted_against_true(y, f)
+        draw(y, f)
+    with pytest.raises(ValueError, match=r"`intervals` must have shape \(n, 2\) = \(2, 2\), got \(2,\)"):
+        draw([1.0, 2.0], [1.0, 2.0], intervals=[1.0, 2.0])
+
+
+def test_intervals_are_vertical_lines(ax):
+    y, f, ends = np.array([1.0, 2.0]), np.array([1.5, 2.25]), np.array([[1.0, 3.0], [2.0, 2.5]])
+    plots.predicted_against_true(y, f, intervals=ends, ax=ax)
+    segments = np.array(collection(ax, LineCollection).get_segments())
+    np.testing.assert_array_equal(segments[:, :, 0], [[1, 1], [2, 2]])
+    np.testing.assert_array_equal(segments[:, :, 1], ends)
+
+
+def test_residuals_are_true_minus_predicted_and_intervals_surround_zero(ax):
+    y, f, ends = np.array([1.0, 2.0]), np.array([1.5, 2.25]), np.array([[1.0, 3.0], [2.0, 2.5]])
+    plots.residuals(y, f, intervals=ends, ax=ax)
+    points, zero, *spread = ax.lines
+    np.testing.assert_array_equal(points.get_xydata(), [[1.5, -0.5], [2.25, -0.25]])
+    assert set(zero.get_ydata()) == {0}
+    size = np.sqrt((0.25 + 0.0625) / 2)
+    np.testing.assert_allclose([line.get_ydata()[0] for line in spread], [-size, size])
+    segments = np.array(collection(ax, LineCollection).get_segments())
+    np.testing.assert_array_equal(segments[:, :, 1], [[-0.5, 1.5], [-0.25, 0.25]])
+    assert ax.get_ylim()[0] < -0.5
+
+
+def test_residuals_of_equal_predictions_and_of_many(ax):
+    plots.residuals(np.ones(3), np.ones(3), ax=ax)
+    assert ax.get_xlim()[0] < 1 < ax.get_xlim()[1]
+    y = np.random.default_rng(0).standard_normal(5000)
+    plots.residuals(y, 0.5 * y, ax=ax)
+    assert ax.collections[0].get_array().sum() == 5000
 
 
 # hyperplanes
@@ -304,6 +363,29 @@ def test_hyperplanes_of_space_cannot_be_drawn():
         plots.hyperplanes(Hyperplanes(np.eye(3), np.zeros(3)))
     with pytest.raises(ValueError, match="dimension of the hyperplanes, 1, got 2"):
         plots.hyperplanes(Hyperplanes([[1.0]], [0.0]), domain=BOX)
+
+
+def test_samples_say_where_to_draw(ax):
+    X = np.array([[3.0, -7.0], [5.0, -6.0]])
+    plots.hyperplanes(Hyperplanes([[1.0, 0.0]], [-4.0]), X=X, ax=ax)
+    np.testing.assert_allclose([ax.get_xlim(), ax.get_ylim()], X.T)
+    np.testing.assert_allclose(np.sort(collection(ax, LineCollection).get_segments()[0], axis=0), [[4, -7], [4, -6]])
+    plots.hyperplanes(Hyperplanes([[1.0, 0.0]], [-4.0]), X=X[:1], ax=ax)  # a single one
+    np.testing.assert_allclose([ax.get_xlim(), ax.get_ylim()], [[2.5, 3.5], [-7.5, -6.5]])
+    with pytest.raises(ValueError, match=r"`X` must have shape \(n, d\) with d = 2, as the hyperplanes, got \(2, 3\)"):
+        plots.hyperplanes(Hyperplanes([[1.0, 0.0]], [-4.0]), X=np.ones((2, 3)))
+
+
+def test_a_section_has_the_points_of_the_plane_that_lie_on_the_hyperplanes():
+    rng = np.random.default_rng(0)
+    planes = Hyperplanes.through(rng.normal(size=(20, 4)), rng.normal(size=(20, 4)))
+    planes = planes + Hyperplanes([[0.0, 0.0, 0.0, 1.0]], [0.5])  # parallel to the plane
+    origin, directions = rng.normal(size=4), np.array([[1.0, 2.0, 0.5, 0.0], [0.0, 1.0, 3.0, 0.0]])
+    lines, kept = section(planes, origin, directions)
+    np.testing.assert_array_equal(kept, range(20))
+    feet = -lines.offsets[:, None] * lines.normals  # a point of each line
+    points = origin + feet @ directions
+    np.testing.assert_allclose(np.diag(planes.signed_distance(points)[:, :20]), 0, atol=1e-9)
 
 
 # angles and offsets
@@ -440,8 +522,6 @@ def test_sampled_networks_have_no_relevance():
 
 # slices
 
-CORNERS = np.array([[-1.0, -2.0], [3.0, 4.0]])
-
 
 def band(ax):
     """Return the lower and upper ends of the band, as functions of the place."""
@@ -489,7 +569,7 @@ def test_samples_far_from_the_slice_are_faint(ax):
     squares = X[:, 1] ** 2 / X[:, 1].var()  # the mean is zero
     np.testing.assert_allclose(dots.get_facecolors()[:, 3], np.exp(-squares / 2))
     plots.slices(Known([1.0]), X[:, :1], np.arange(5), axes=ax)
-    np.testing.assert_array_equal(ax.collections[-1].get_facecolors()[:, 3], 1)  # there are no other inputs
+    np.testing.assert_allclose(ax.collections[-1].get_facecolors()[:, 3], 1)  # there are no other inputs
 
 
 def test_the_inputs_along_which_a_function_of_many_varies_most_are_drawn_in_a_new_figure():
@@ -544,3 +624,73 @@ def test_slices_of_all_estimators_fitted_to_data_frames(ax, model):
 def test_slices_say_what_is_wrong(X, keywords, message):
     with pytest.raises(ValueError, match=message):
         plots.slices(Known([1.0, 10.0]), X, **keywords)
+
+
+# sensitivities and active directions
+
+
+def test_sensitivities_are_derivatives_in_standard_deviations(ax):
+    X = np.random.default_rng(0).normal(size=(50, 3)) * [1, 5, 1]
+    model = Known([1.0, 0.1, 0.0])
+    expected = np.sqrt(np.mean((2 * X * model.relevance_) ** 2, axis=0)) * X.std(axis=0) / 2  # the unit of y is 2
+    plots.sensitivity(model, X, ax=ax)
+    labels, lengths = bars(ax)
+    np.testing.assert_allclose(lengths, np.sort(expected)[::-1])
+    assert labels[2] == "x2"
+
+
+def test_sensitivities_agree_with_the_relevance_of_wide_networks():
+    X = np.random.default_rng(0).uniform(-1, 1, (25, 2)) * [1, 10]
+    model = KernelFeatureRegressor("gaussian").fit(X, 100 * np.sin(2 * X[:, 0]) + X[:, 1])
+    np.testing.assert_allclose(Sensitivity.of(model, X).relevance, model.relevance_, rtol=1e-6)
+
+
+class Ridge(Known):
+    """The function ``(r.x)^2 / 2``, whose gradients are all along ``r``."""
+
+    def predict_gradient(self, X):
+        return (X @ self.relevance_)[:, None] * self.relevance_
+
+
+def test_the_active_direction_of_a_ridge_function_is_its_own(ax):
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    X /= X.std(axis=0)  # so that standard deviations change nothing
+    found = Sensitivity.of(Ridge([0.6, -0.8, 0.0]), X)
+    np.testing.assert_allclose(found.shares, [1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(found.directions[0], [-0.6, 0.8, 0], atol=1e-9)  # the largest component is positive
+    np.testing.assert_allclose(found.directions @ found.directions.T, np.eye(3), atol=1e-12)
+    plots.active_directions(Ridge([0.6, -0.8, 0.0]), X, names=["a", "b", "c"], n_directions=1, ax=ax)
+    assert bars(ax)[0] == ["0.80 b - 0.60 a"]
+    assert [text.get_text() for text in ax.texts] == ["100.0%"]
+
+
+def test_a_constant_function_has_no_active_direction(ax):
+    plots.active_directions(Ridge([0.0, 0.0]), CORNERS, ax=ax)
+    assert [text.get_text() for text in ax.texts] == ["0.0%"] * 2
+
+
+@pytest.mark.parametrize("draw", [plots.sensitivity, plots.active_directions])
+def test_sensitivities_of_one_of_several_outputs(draw, ax):
+    draw(Known([1.0, 2.0], n_outputs=2), CORNERS, output=1, ax=ax)
+    with pytest.raises(ValueError, match="`output` must be a whole number from 0 to 1, got 2"):
+        draw(Known([1.0, 2.0], n_outputs=2), CORNERS, output=2)
+    with pytest.raises(ValueError, match=r"`n_(inputs|directions)` must be a whole number >= 1, got 0"):
+        draw(Known([1.0, 2.0]), CORNERS, **{"n_inputs" if draw is plots.sensitivity else "n_directions": 0})
+
+
+def test_dollar_signs_in_names_are_no_formulas(ax):
+    plots.sensitivity(Known([1.0, 2.0]), CORNERS, names=["$price$ $\\bad{", "b"], ax=ax)
+    ax.figure.canvas.draw()
+    assert bars(ax)[0] == ["b", "\\$price\\$ \\$\\bad{"]
+
+
+# engines
+
+
+def test_the_chosen_engine_stands_out_and_one_without_an_estimate_is_named(ax):
+    plots.leaderboard(BOARD, ax=ax)
+    assert bars(ax) == (["wide", "sampled", "trained"], [0.01, 0.02, 0.0])
+    assert [text.get_text() for text in ax.texts] == ["0.01", "0.02", "no estimate"]
+    chosen, *others = (bar.get_facecolor() for bar in ax.patches)
+    assert chosen not in others
+    assert len(set(others)) == 1

@@ -69,13 +69,22 @@ def partials_by_name(frame: Any, inputs: Sequence[Any] | None) -> Any:
     columns = column_names(frame)
     if columns is None or inputs is None or not _have_names(columns, inputs):
         return frame
-    owners = columns if set(columns) == set(inputs) else [_owner(column, inputs) for column in columns]
+    owners = partial_owners(columns, inputs)
     if len(owners) != len(inputs) or set(owners) != set(inputs):
         raise ValueError(
             f"`gradients` must have one column for each input: {list(inputs)}, or names that end with these, such as "
             f"'dy_{inputs[0]}' or 'dy/d{inputs[0]}', got {columns}"
         )
     return frame[[columns[owners.index(x)] for x in inputs]]
+
+
+def partial_owners(columns: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """Return, for each column of partial derivatives, the input that it belongs to, or None if there is none.
+
+    >>> partial_owners(["dy_x1", "dy/dx2", "z"], ["x1", "x2"])
+    ['x1', 'x2', None]
+    """
+    return list(columns) if set(columns) == set(inputs) else [_owner(column, inputs) for column in columns]
 
 
 def _have_names(columns: Sequence[Any], inputs: Sequence[Any]) -> bool:

@@ -20,8 +20,10 @@ except ModuleNotFoundError as error:
 from nurf.plots._convergence import convergence
 from nurf.plots._densities import angle_offset_density
 from nurf.plots._hyperplanes import hyperplanes
-from nurf.plots._predictions import predicted_against_true
+from nurf.plots._leaderboard import leaderboard
+from nurf.plots._predictions import predicted_against_true, residuals
 from nurf.plots._relevance import relevance
+from nurf.plots._sensitivity import active_directions, sensitivity
 from nurf.plots._slices import slices
 from nurf.plots._sparse import certificate, sparse_path, trained_hyperplanes
 from nurf.plots._style import STYLES, Style, style_of
@@ -29,12 +31,16 @@ from nurf.plots._style import STYLES, Style, style_of
 __all__ = [
     "STYLES",
     "Style",
+    "active_directions",
     "angle_offset_density",
     "certificate",
     "convergence",
     "hyperplanes",
+    "leaderboard",
     "predicted_against_true",
     "relevance",
+    "residuals",
+    "sensitivity",
     "slices",
     "sparse_path",
     "style_of",

@@ -26,3 +26,8 @@ def input_names(model: Any, names: Sequence[str] | None) -> list[str]:
     if isinstance(names, str) or len(names) != model.n_features_in_:
         raise ValueError(f"`names` must be {model.n_features_in_} names, one for each input, got {names!r}")
     return [str(name) for name in names]
+
+
+def literal(text: str) -> str:
+    """Return a text that matplotlib shows as it is: a dollar sign starts no formula."""
+    return text.replace("$", r"\$")

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba_array
 
-from nurf._types import Array
+from nurf._types import Array, Index
 from nurf._validation import as_finite
 from nurf.networks import Box, Hyperplanes
 from nurf.plots._axes import axes_or_current
@@ -21,6 +21,7 @@ COLOR = "#d55e00"
 def hyperplanes(
     planes: Hyperplanes,
     *,
+    X: Any = None,
     domain: Box | None = None,
     function: Callable[[Array], Any] | None = None,
     weights: Any = None,
@@ -35,8 +36,11 @@ def hyperplanes(
     ----------
     planes : Hyperplanes
         Hyperplanes, in the units of ``domain``. Those that do not intersect it are omitted.
+    X : array of shape (n, d), optional
+        Samples, whose bounding box is the region to plot.
     domain : Box, optional
-        The region to plot, such as ``problem.domain``. Default is [-1, 1]^d.
+        The region to plot, such as ``problem.domain``, if it is not the box of the samples. Without samples, default is
+        [-1, 1]^d, for inputs in scaled units.
     function : callable, optional
         A function from points (n, d) to values (n,), such as ``problem.value`` or ``model.predict``.
     weights : array of shape (N,), optional
@@ -52,13 +56,24 @@ def hyperplanes(
     d = planes.dimension
     if d not in (1, 2):
         raise ValueError(f"hyperplanes can be plotted for d = 1 and d = 2, got d = {d}")
-    domain = Box(-np.ones(d), np.ones(d)) if domain is None else domain
+    domain = _region(X, d) if domain is None else domain
     if len(domain.lower) != d:
         raise ValueError(f"`domain` must have the dimension of the hyperplanes, {d}, got {len(domain.lower)}")
     colors = _colors(weights, len(planes))
     ax = axes_or_current(ax)
     (_draw_points if d == 1 else _draw_lines)(ax, planes, domain, function, colors)
     return ax
+
+
+def _region(X: Any, d: int) -> Box:
+    """Return the bounding box of the samples, or [-1, 1]^d if there are none."""
+    if X is None:
+        return Box(-np.ones(d), np.ones(d))
+    samples = as_finite("X", X)
+    if samples.ndim != 2 or samples.shape[1] != d or not len(samples):
+        raise ValueError(f"`X` must have shape (n, d) with d = {d}, as the hyperplanes, got {samples.shape}")
+    low, high = samples.min(axis=0), samples.max(axis=0)
+    return Box(np.where(low < high, low, low - 0.5), np.where(low < high, high, high + 0.5))
 
 
 def _draw_points(ax: Axes, planes: Hyperplanes, domain: Box, function: Any, colors: Array) -> None:
@@ -120,3 +135,22 @@ def _colors(weights: Any, n: int) -> Array:
             raise ValueError(f"`weights` must have shape (N,) = ({n},), got {sizes.shape}")
         colors[:, 3] = np.sqrt(sizes / (sizes.max(initial=0.0) or 1.0))
     return colors
+
+
+def section(planes: Hyperplanes, origin: Array, directions: Array) -> tuple[Hyperplanes, Index]:
+    """Return the lines in which hyperplanes intersect a plane, and which hyperplanes these are.
+
+    The points of the plane are ``origin + s_1 u_1 + s_2 u_2``, so that a line is ``(a.u_1) s_1 + (a.u_2) s_2 +
+    a.origin + b = 0``. Hyperplanes parallel to the plane have none.
+
+    Parameters
+    ----------
+    planes : Hyperplanes
+    origin : array of shape (d,)
+    directions : array of shape (2, d)
+    """
+    slopes = planes.normals @ directions.T
+    lengths = np.linalg.norm(slopes, axis=1)
+    kept = np.flatnonzero(lengths > 1e-12 * np.linalg.norm(directions))
+    offsets = (planes.normals[kept] @ origin + planes.offsets[kept]) / lengths[kept]
+    return Hyperplanes(slopes[kept] / lengths[kept, None], offsets), kept

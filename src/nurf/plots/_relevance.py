@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
+from nurf._types import Array
 from nurf._validation import is_whole
 from nurf.estimators import KernelFeatureRegressor
 from nurf.plots._axes import axes_or_current, input_names
+from nurf.plots._bars import draw_bars
 from nurf.plots._style import style_of
 
 OTHERS = "0.7"  # colour of the bar that stands for all other inputs
@@ -42,9 +44,13 @@ def relevance(
     names = input_names(model, names)
     if not hasattr(model, "relevance_"):
         raise ValueError(f"`model` must have `relevance_`, as KernelFeatureRegressor has, got {model!r}")
+    return draw_relevance(model.relevance_, names, n_inputs, ax)
+
+
+def draw_relevance(sizes: Array, names: Sequence[str], n_inputs: int, ax: Axes | None) -> Axes:
+    """Draw the largest of ``sizes`` (d,) as bars, and the largest of the others as one more."""
     if not is_whole(n_inputs):
         raise ValueError(f"`n_inputs` must be a whole number >= 1, got {n_inputs!r}")
-    sizes = model.relevance_
     largest_first = np.argsort(-sizes, kind="stable")
     labels = [names[j] for j in largest_first[:n_inputs]]
     colors = [style_of("nonlocal").color] * len(labels)
@@ -52,10 +58,6 @@ def relevance(
         labels.append(f"largest of {len(sizes) - n_inputs} others")
         colors.append(OTHERS)
     ax = axes_or_current(ax)
-    bars = ax.barh(range(len(labels)), sizes[largest_first[: len(labels)]], color=colors)
-    ax.bar_label(bars, fmt="%.2g", padding=3)
-    ax.set_yticks(range(len(labels)), labels)
-    ax.set(xlim=(0, 1.15 * sizes.max() or 1.0), ylim=(len(labels) - 0.5, -0.5))  # room for the numbers; largest on top
-    ax.locator_params(axis="x", nbins=5)
+    draw_bars(ax, labels, sizes[largest_first[: len(labels)]], colors)
     ax.set_xlabel("relevance: size of the partial derivatives")
     return ax

@@ -10,7 +10,7 @@ import numpy as np
 from nurf._types import Array
 from nurf._validation import as_finite, is_whole
 from nurf.estimators._base import NetworkRegressor
-from nurf.plots._axes import input_names
+from nurf.plots._axes import input_names, literal
 from nurf.plots._style import style_of
 
 COLOR = style_of("nonlocal").color
@@ -91,7 +91,7 @@ def slices(
             ax.scatter(samples[:, j], values, c=_fading(samples, center, j), s=18, linewidths=0, zorder=3)
         if len(center) > 1:
             ax.axvline(center[j], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-        ax.set_xlabel(labels[j])
+        ax.set_xlabel(literal(labels[j]))
     _format_axes(panels)
     return panels
 
@@ -162,7 +162,7 @@ def _fading(samples: Array, center: Array, j: int) -> Array:
     others = np.delete(distances, j, axis=1)
     squares = (others**2).sum(axis=1) / max(others.shape[1], 1)
     colors = np.zeros((len(samples), 4))  # black
-    colors[:, 3] = np.maximum(np.exp(-squares / 2), FAINTEST)
+    colors[:, 3] = np.clip(np.exp(-squares / 2), FAINTEST, 1.0)
     return colors
 
 

@@ -132,6 +132,7 @@ def sparse_path(path: Mapping[str, Any], *, alpha: float | None = None, ax: Axes
 def trained_hyperplanes(
     network: ShallowNetwork,
     *,
+    X: Any = None,
     domain: Box | None = None,
     function: Callable[[Array], Any] | None = None,
     ax: Axes | None = None,
@@ -141,8 +142,8 @@ def trained_hyperplanes(
     Parameters
     ----------
     network : ShallowNetwork
-        In the units of ``domain``: ``model.network_``, or ``model.step_network(i)`` for a step of the path.
-    domain, function, ax
+        In the units of the data: ``model.network_``, or ``model.step_network(i)`` for a step of the path.
+    X, domain, function, ax
         As for ``hyperplanes``.
 
     Returns
@@ -150,4 +151,4 @@ def trained_hyperplanes(
     matplotlib Axes
     """
     sizes = np.linalg.norm(network.coef.reshape(len(network.coef), -1), axis=1)
-    return hyperplanes(network.hyperplanes, domain=domain, function=function, weights=sizes, ax=ax)
+    return hyperplanes(network.hyperplanes, X=X, domain=domain, function=function, weights=sizes, ax=ax)

@@ -1,0 +1,127 @@
+"""Which columns are inputs, targets and partial derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from nurf.estimators._frames import partial_owners
+
+TARGET = "{target}"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What columns stand for.
+
+    Parameters
+    ----------
+    inputs, targets : tuple of str
+    partials : tuple of dict
+        For each target, the columns of its partial derivatives by input. Empty if there are none.
+    """
+
+    inputs: tuple[str, ...]
+    targets: tuple[str, ...]
+    partials: tuple[dict[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Names or patterns of columns, as ``*`` and ``?`` in the names of files.
+
+    Parameters
+    ----------
+    targets : tuple of str
+    gradients : tuple of str, optional
+        Columns of partial derivatives. ``{target}`` stands for the name of each target, and must be there if there are
+        several targets.
+    inputs : tuple of str, optional
+        By default all columns that are nothing else.
+    ignored : tuple of str, optional
+        Columns that are not used.
+    """
+
+    targets: tuple[str, ...]
+    gradients: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    def roles(self, columns: Sequence[str]) -> Roles:
+        """Return what the columns of a table stand for.
+
+        A column of partial derivatives belongs to the input with whose name its own ends, as in ``d_x1``, ``dy_x1`` or
+        ``dy/dx1``.
+        """
+        targets = _found("target", self.targets, columns)
+        ignored = _found("ignored", self.ignored, columns)
+        if len(targets) > 1 and any(TARGET not in pattern for pattern in self.gradients):
+            raise ValueError(
+                f"patterns of gradients must contain {TARGET} if there are several targets, such as 'd{TARGET}_*', "
+                f"got {', '.join(map(repr, self.gradients))}"
+            )
+        slopes = [
+            _found("gradient", [pattern.replace(TARGET, target) for pattern in self.gradients], columns)
+            for target in targets
+        ]
+        used = {*targets, *ignored, *(column for group in slopes for column in group)}
+        if self.inputs:
+            inputs = tuple(name for name in _found("input", self.inputs, columns) if name not in ignored)
+            both = [name for name in inputs if name in used]
+            if both:
+                raise ValueError(f"column {both[0]!r} is both an input and a target or a gradient")
+        else:
+            inputs = tuple(name for name in columns if name not in used)
+            if not self.gradients:
+                _require_no_derivatives(inputs, targets)
+        if not inputs:
+            raise ValueError("no column is left for the inputs: all are targets, gradients or ignored")
+        partials = tuple(_by_input(group, inputs) for group in slopes) if self.gradients else ()
+        return Roles(inputs, targets, partials)
+
+
+def _found(role: str, patterns: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that have one of the names or fit one of the patterns, in their order."""
+    found: set[str] = set()
+    for pattern in patterns:
+        fitting = [pattern] if pattern in columns else [name for name in columns if fnmatchcase(name, pattern)]
+        if not fitting:
+            raise ValueError(f"no column fits the {role} {pattern!r}: there are {_listed(columns)}")
+        found |= set(fitting)
+    return tuple(name for name in columns if name in found)
+
+
+def _by_input(group: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
+    """Return the columns of partial derivatives by input."""
+    partials: dict[str, str] = {}
+    for column, owner in zip(group, partial_owners(group, inputs), strict=True):
+        if owner is None:
+            raise ValueError(
+                f"gradient column {column!r} belongs to no input: its name must end with that of one of "
+                f"{_listed(inputs)}, as in 'dy_{inputs[0]}' or 'dy/d{inputs[0]}'"
+            )
+        if owner in partials:
+            raise ValueError(f"gradient columns {partials[owner]!r} and {column!r} both belong to input {owner!r}")
+        partials[owner] = column
+    return partials
+
+
+def _require_no_derivatives(inputs: Sequence[str], targets: Sequence[str]) -> None:
+    """Raise an error if inputs that nobody named look like derivatives of a target by others of them."""
+    for target in targets:
+        starts = tuple(f"{d}{gap}{target}{end}" for d in "d∂" for gap in ("", "_") for end in "_/")
+        slopes = [name for name in inputs if name.startswith(starts)]
+        others = [name for name in inputs if name not in slopes]
+        owned = [name for name, owner in zip(slopes, partial_owners(slopes, others), strict=True) if owner is not None]
+        if owned:
+            start = next(start for start in starts if owned[0].startswith(start))
+            raise ValueError(
+                f"column {owned[0]!r} looks like a derivative of {target!r}: add --gradients '{start}*', or name the "
+                "inputs by --inputs"
+            )
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    shown = ", ".join(map(repr, names[:most]))
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,232 @@
+"""Tables from and to files: CSV, Parquet and NPZ."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+try:
+    import pandas as pd
+except ModuleNotFoundError as error:
+    raise ImportError('tables need pandas: pip install "nurf[cli]"') from error
+
+from nurf.files._container import write_atomically
+
+STANDARD = Path("-")  # the standard input or output
+SEPARATORS = ",;\t"
+PRECISION = "float_precision"  # deprecated since it is the default
+EXACT: Any = {PRECISION: "round_trip"} if PRECISION in signature(pd.read_csv).parameters else {}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of a file.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Its index are the lines of the file, or the numbers of the rows, from 1 on.
+    name : str
+        The name of the file.
+    row : str
+        What a row is called: "line" or "row".
+    """
+
+    frame: Any
+    name: str
+    row: str
+
+
+def read_table(path: Path) -> Table:
+    """Return the table in a file, whose suffix says its kind. ``-`` is the standard input, with CSV.
+
+    Raises
+    ------
+    OSError
+        If there is no such file.
+    ValueError
+        If the file is no table; the message names it.
+    """
+    reader = _read_csv if path == STANDARD else _kind_of(path).read
+    name = "standard input" if path == STANDARD else path.name
+    try:
+        table = reader(path)
+    except (ValueError, KeyError, EOFError, UnicodeError) as error:
+        raise ValueError(f"{name}: {error}") from error
+    repeated = [column for column, count in Counter(table.frame.columns).items() if count > 1]
+    if repeated:
+        raise ValueError(f"{name}: columns must have different names, got {repeated[0]!r} more than once")
+    if not len(table.frame):
+        raise ValueError(f"{name}: there must be at least one row below the names of the columns, got none")
+    return table
+
+
+def write_table(frame: Any, path: Path) -> None:
+    """Write a frame to a file, whose suffix says its kind, in one step. ``-`` is the standard output, with CSV."""
+    if path != STANDARD:
+        write_bytes(_kind_of(path).write(frame), path)
+        return
+    try:
+        frame.to_csv(sys.stdout, index=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads it has enough, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a text to a file in one step, in UTF-8."""
+    write_bytes(text.encode(), path)
+
+
+def write_bytes(data: bytes, path: Path) -> None:
+    """Write a file in one step."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: expected the name of a file")
+    write_atomically(path, [data])
+
+
+def _read_csv(path: Path) -> Table:
+    """Return a table whose index are lines: the names of the columns are in line 1."""
+    if path == STANDARD:
+        text = sys.stdin.read().removeprefix("\ufeff")
+        return Table(_parsed(text.split("\n", 1)[0], io.StringIO(text)), "standard input", "line")
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        header = file.readline()
+    return Table(_parsed(header, path), path.name, "line")
+
+
+def _parsed(header: str, source: Any) -> Any:
+    separator = max(SEPARATORS, key=header.count)
+    names = next(csv.reader([header], delimiter=separator), [])
+    if not any(name.strip() for name in names):
+        raise ValueError("the first line must hold the names of the columns, got an empty one")
+    numbers = [name for name in names if _is_number(name)]
+    if numbers:
+        raise ValueError(f"the first line must hold the names of the columns, got the number {numbers[0].strip()}")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", f".*{PRECISION}")
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            frame = pd.read_csv(
+                source,
+                sep=separator,
+                skip_blank_lines=False,  # so that rows can be counted
+                skipinitialspace=True,
+                index_col=False,
+                encoding="utf-8-sig",
+                low_memory=False,
+                **EXACT,
+            )
+        except pd.errors.ParserWarning as error:
+            raise ValueError(f"all lines must have as many entries as the first, {len(names)}, got more") from error
+    frame.columns = [name.strip() for name in names]
+    frame.index = frame.index + 2
+    return frame.dropna(how="all")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.strip().lower() not in ("nan", "inf", "infinity")  # these may be names
+
+
+def _read_parquet(path: Path) -> Table:
+    with path.open("rb"):  # so that a missing file is an OSError, whatever reads it
+        pass
+    frame = _with_arrow(lambda: pd.read_parquet(path))
+    frame.columns = [str(name) for name in frame.columns]
+    return Table(frame.set_axis(range(1, len(frame) + 1)), path.name, "row")
+
+
+def _read_npz(path: Path) -> Table:
+    """Return the arrays of an NPZ file as columns.
+
+    ``X`` of shape (n, d) is ``x0, x1, ...``; ``y`` (n, k) is ``y0, y1, ...``; ``gradients`` (n, d) or (n, k, d) is
+    ``dy_x0, ...`` or ``dy0_x0, ...``. Others must have shape (n,).
+    """
+    columns: dict[str, Any] = {}
+    with np.load(path, allow_pickle=False) as arrays:
+        if isinstance(arrays, np.ndarray):
+            raise ValueError("expected arrays with names, got a single one")
+        for name in arrays.files:
+            columns |= _npz_columns(name, arrays[name])
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"all arrays must have as many rows, got {lengths}")
+    frame = pd.DataFrame(columns)
+    return Table(frame.set_axis(range(1, len(frame) + 1)), path.name, "row")
+
+
+def _npz_columns(name: str, array: Any) -> dict[str, Any]:
+    n_axes = array.ndim
+    if n_axes == 1:
+        return {name: array}
+    if n_axes == 2 and name in ("X", "y", "gradients"):
+        stem = {"X": "x", "y": "y", "gradients": "dy_x"}[name]
+        return {f"{stem}{j}": column for j, column in enumerate(array.T)}
+    if n_axes == 3 and name == "gradients":
+        return {f"dy{q}_x{j}": array[:, q, j] for q in range(array.shape[1]) for j in range(array.shape[2])}
+    raise ValueError(
+        f"array {name!r} must have shape (n,), unless it is `X` or `y` with two axes or `gradients` with two or "
+        f"three, got {array.shape}"
+    )
+
+
+def _csv(frame: Any, separator: str = ",") -> bytes:
+    text: str = frame.to_csv(index=False, sep=separator, lineterminator="\n")
+    return text.encode()
+
+
+def _parquet(frame: Any) -> bytes:
+    buffer = io.BytesIO()
+    _with_arrow(lambda: frame.to_parquet(buffer, index=False))
+    return buffer.getvalue()
+
+
+def _npz(frame: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: frame[name].to_numpy() for name in frame.columns})
+    return buffer.getvalue()
+
+
+def _with_arrow(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: pip install pyarrow") from error
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How files of one kind are read and written."""
+
+    read: Callable[[Path], Table]
+    write: Callable[[Any], bytes]
+
+
+KINDS = {
+    ".csv": Kind(_read_csv, _csv),
+    ".tsv": Kind(_read_csv, lambda frame: _csv(frame, "\t")),
+    ".txt": Kind(_read_csv, _csv),
+    ".parquet": Kind(_read_parquet, _parquet),
+    ".npz": Kind(_read_npz, _npz),
+}
+
+
+def _kind_of(path: Path) -> Kind:
+    if path.suffix.lower() not in KINDS:
+        raise ValueError(f"{path.name}: the name of a table must end with {', '.join(KINDS)}, got {path.suffix!r}")
+    return KINDS[path.suffix.lower()]

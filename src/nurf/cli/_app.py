@@ -1,0 +1,269 @@
+"""The commands: each reads its options, calls the library and prints."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from nurf import problems
+from nurf._derivative_checks import check_derivatives
+from nurf._tables import Samples as SampleTable
+from nurf._tables import inputs_of, read_table, write_table, write_text
+from nurf.cli._models import input_names, loaded, predictions
+from nurf.cli._options import Gradients, Ignored, Inputs, Model, Samples, Seed, Target, chosen, complete_problems
+from nurf.cli._terminal import say, working
+from nurf.estimators import Surrogate
+
+CONTRADICTION = 3  # exit code of `check`
+STANDARD = Path("-")
+Y = ["y"]
+
+EPILOG = """Three commands from a table to a report:
+
+nurf sample borehole -n 200 --out samples.csv
+
+nurf fit samples.csv --target y --gradients "dy_*" --out model.nurf
+
+nurf report model.nurf"""
+
+app = typer.Typer(
+    help="Surrogate models from values and derivatives. Exit codes: 0 all is well, 1 an error, 2 wrong usage, "
+    "3 a contradiction that `check` found. --debug, anywhere, shows tracebacks.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Engine(StrEnum):
+    """Engines of a surrogate."""
+
+    auto = "auto"
+    wide = "wide"
+    sampled = "sampled"
+    trained = "trained"
+    sparse = "sparse"
+
+
+@app.callback(invoke_without_command=True)
+def common(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    """Take the options of all commands."""
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"nurf {installed('nurf')}")
+        raise typer.Exit
+
+
+@app.command(
+    epilog='Example: nurf fit samples.csv --target y --gradients "dy_*" --out model.nurf\n\n'
+    'Several targets: nurf fit runs.parquet -t lift,drag -g "d{target}_*" --ignore run -o wing.nurf'
+)
+def fit(
+    samples: Samples,
+    target: Target,
+    gradients: Gradients = None,
+    inputs: Inputs = None,
+    ignore: Ignored = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the model.")] = Path("model.nurf"),
+    engine: Annotated[Engine, typer.Option(help="How to fit; auto takes the best.")] = Engine.auto,
+    time_budget: Annotated[float, typer.Option(help="Seconds that the fit may take.", min=0.1)] = 20.0,
+    test: Annotated[
+        bool,
+        typer.Option(help="Fit again without some rows, so that reports show errors at rows that did not train."),
+    ] = True,
+    seed: Seed = 0,
+) -> None:
+    """Fit a model to samples, in your units, and write it to a file.
+
+    Empty cells of gradients are unknown derivatives. Rows with an empty target are not used.
+    """
+    _require_folder(out)
+    table = SampleTable.of(read_table(samples), chosen(target, gradients, inputs, ignore))
+    for note in table.notes:
+        say(note)
+    engines = "auto" if engine is Engine.auto else [engine.value]
+    model = Surrogate(time_budget, engines=engines, random_state=seed)
+    n, d = table.X.shape
+    with working(f"Fitting {n} samples in {d} dimensions"):
+        model.fit(table.X, table.y, gradients=table.gradients)
+    with working("Testing on rows that do not train"):
+        _gather(model, table, samples.name, time_budget if test else 0.0, seed).attach(model)
+    model.save(out)
+    _print_fit(model, table, out)
+
+
+@app.command(epilog="Example: nurf predict model.nurf new.csv --gradient --std --interval 0.9 > predictions.csv")
+def predict(
+    model: Model,
+    points: Annotated[Path, typer.Argument(help="Table with the inputs of the model: .csv, .parquet, .npz, or -.")],
+    gradient: Annotated[bool, typer.Option("--gradient", help="Add the partial derivatives.")] = False,
+    std: Annotated[bool, typer.Option("--std", help="Add standard deviations of new measurements.")] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(help="Add intervals that hold new values with this probability, such as 0.9.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File for the predictions: .csv, .parquet, .npz.",
+            show_default="CSV to the standard output",
+        ),
+    ] = STANDARD,
+) -> None:
+    """Predict at new points. The rows are those of the table; columns are named after the targets."""
+    if interval is not None and not 0 < interval < 1:
+        raise typer.BadParameter(f"expected a number between 0 and 1, got {interval}", param_hint="--interval")
+    fitted = loaded(model)
+    table = read_table(points)
+    X = inputs_of(table, input_names(fitted))
+    with working(f"Predicting {len(X)} rows"):
+        frame = predictions(fitted, X, gradient=gradient, std=std, interval=interval)
+    write_table(frame, out)
+
+
+@app.command(epilog="Example: nurf report model.nurf --out report.html")
+def report(
+    model: Model,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File for the page.")] = Path("report.html"),
+) -> None:
+    """Write a report of a model: one HTML page with its pictures, which needs no network."""
+    from nurf.report import render  # matplotlib takes a second
+
+    _require_folder(out)
+    fitted = loaded(model)
+    with working("Drawing"):
+        page = render(fitted, title=model.name)
+    write_text(page, out)
+    typer.echo(out)
+
+
+@app.command(epilog='Example: nurf check samples.csv --target y --gradients "dy_*"')
+def check(
+    samples: Samples,
+    target: Target = Y,
+    gradients: Gradients = None,
+    inputs: Inputs = None,
+    ignore: Ignored = None,
+) -> None:
+    """Say whether gradients belong to the values, what is wrong if they do not, and how noisy both are.
+
+    Without --gradients, the columns 'd{target}_*' are taken. The exit code is 3 if they contradict the values.
+    """
+    table = SampleTable.of(read_table(samples), chosen(target, gradients or ["d{target}_*"], inputs, ignore))
+    for note in table.notes:
+        say(note)
+    wrong = False
+    for output, name in enumerate(table.roles.targets):
+        y = table.y.reshape(len(table.y), -1)[:, output]
+        slopes = table.gradients.reshape(len(y), -1, table.X.shape[1])[:, output]  # type: ignore[union-attr]
+        finding = check_derivatives(table.X.to_numpy(), y, slopes)
+        verdict = {True: "consistent", False: "contradiction", None: "not decided"}[finding.consistent]
+        typer.echo(f"{name}: {verdict}: {finding.message}")
+        wrong |= finding.consistent is False
+    if wrong:
+        raise typer.Exit(CONTRADICTION)
+
+
+@app.command("problems")
+def list_problems() -> None:
+    """List the test functions that `nurf sample` knows."""
+    for name in problems.names():
+        kind = problems._PROBLEMS[name]
+        lowest, highest = kind.dimensions
+        size = (
+            f"{lowest}" if lowest == highest else f"{lowest} or more" if highest is None else f"{lowest} to {highest}"
+        )
+        words = (kind.__doc__ or "").strip().split("\n")[0]
+        typer.echo(f"{name:<14} {size + ' inputs':<18} {words}")
+
+
+@app.command(epilog="Example: nurf sample borehole -n 2000 --out samples.csv")
+def sample(
+    problem: Annotated[str, typer.Argument(help="A name of `nurf problems`.", autocompletion=complete_problems)],
+    n: Annotated[int, typer.Option("-n", help="Number of samples.", min=1)] = 1000,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="File: .csv, .parquet, .npz.", show_default="CSV to the standard output")
+    ] = STANDARD,
+    dimension: Annotated[int | None, typer.Option(help="Number of inputs.", show_default=False)] = None,
+    noise: Annotated[float, typer.Option(help="Standard deviation of noise in the values.", min=0.0)] = 0.0,
+    gradients: Annotated[bool, typer.Option(help="Whether to write derivatives.")] = True,
+    seed: Seed = 0,
+) -> None:
+    """Draw samples of a test function, with columns x1, x2, ..., y, dy_x1, dy_x2, ..."""
+    parameters = {} if dimension is None else {"dimension": dimension}
+    function = problems.get(problem, native=True, **parameters)
+    rng = np.random.default_rng(seed)
+    jet = function.jet(function.sample(n, rng), noise=noise, rng=rng)
+    names = [f"x{j + 1}" for j in range(function.dimension)]
+    columns: dict[str, Any] = dict(zip(names, jet.X.T, strict=True)) | {"y": jet.y}
+    if gradients and jet.gradients is not None:
+        columns |= {f"dy_{name}": column for name, column in zip(names, jet.gradients.T, strict=True)}
+    write_table(pd.DataFrame(columns), out)
+
+
+class Format(StrEnum):
+    """Kinds of programs that models are exported to."""
+
+    onnx = "onnx"
+    torch = "torch"
+    jax = "jax"
+    python = "python"
+    c = "c"
+
+
+@app.command(epilog="Example: nurf export model.nurf --to c --out model.c")
+def export(
+    model: Model,
+    to: Annotated[Format, typer.Option(help="Kind of program.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="File; by default named like the model.", show_default=False),
+    ] = None,
+) -> None:
+    """Write a model as a program that does not need nurf."""
+    from nurf.cli._export import export_to
+
+    path = export_to(loaded(model), to.value, model if out is None else out, named=out is not None)
+    typer.echo(path)
+
+
+def _require_folder(path: Path) -> None:
+    """Raise an error before any work if a file cannot be written for want of a folder."""
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"there is no folder {path.absolute().parent} for {path.name}")
+
+
+def _gather(model: Surrogate, table: SampleTable, source: str, seconds: float, seed: int) -> Any:
+    """Return what a report needs, to be stored with the model."""
+    from nurf.report._evidence import gather
+
+    rng = np.random.default_rng(seed)
+    return gather(
+        model,
+        table.X,
+        table.y,
+        gradients=table.gradients,
+        targets=table.roles.targets,
+        source=source,
+        rng=rng,
+        seconds=seconds,
+    )
+
+
+def _print_fit(model: Surrogate, table: SampleTable, out: Path) -> None:
+    typer.echo(str(model.leaderboard_))
+    scales = np.ravel(model.scaling_.y_scale)
+    for name, error, scale in zip(table.roles.targets, np.ravel(model.estimated_error_), scales, strict=True):
+        typer.echo(f"{name}: estimated error {error:.3g} at new points, {error / scale:.2%} of its standard deviation")
+    typer.echo(f"wrote {out}")

@@ -1,0 +1,37 @@
+"""Runs the command: errors become one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from nurf.cli._app import app
+from nurf.cli._terminal import say
+
+DEBUG = "--debug"
+FAILED = 1
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command and exit: 0 if all is well, 1 for an error, 2 for wrong usage, 130 if it is interrupted.
+
+    typer knows about usage and interrupts. With ``--debug``, wherever it stands, errors have tracebacks.
+    """
+    debug = DEBUG in arguments
+    try:
+        app(args=[argument for argument in arguments if argument != DEBUG], prog_name="nurf")
+    except Exception as error:
+        if debug:
+            raise
+        say(_words(error))
+        raise SystemExit(FAILED) from None
+
+
+def _words(error: Exception) -> str:
+    """Return an error in one line."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{os.fspath(error.filename)}: {error.strerror}"
+    text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, ValueError | OSError | ImportError):
+        return text
+    return f"{type(error).__name__}: {text} (nurf --debug shows where)"

@@ -1,0 +1,157 @@
+"""How much a fitted function depends on each input, and along which directions it varies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from nurf._types import Array
+from nurf._validation import is_whole
+from nurf.estimators._base import NetworkRegressor
+from nurf.plots._axes import axes_or_current, input_names
+from nurf.plots._bars import draw_bars
+from nurf.plots._relevance import draw_relevance
+from nurf.plots._style import style_of
+
+SHOWN = 3  # inputs in the name of a direction
+SMALLEST = 0.1  # component that is shown
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """Where a fitted function varies.
+
+    With the gradients ``g_k`` at samples, in standard deviations of the inputs and of the values, the relevance of
+    input ``j`` is ``(mean_k g_kj^2)^(1/2)``. The active directions are the eigenvectors of ``mean_k g_k g_k^T``
+    (Constantine, Active Subspaces, 2015).
+
+    Parameters
+    ----------
+    relevance : array of shape (d,)
+    shares : array of shape (d,)
+        The eigenvalues over their sum, the largest first; zero for a constant function.
+    directions : array of shape (d, d)
+        The eigenvectors as rows, in standard deviations of the inputs. The largest component is positive.
+    """
+
+    relevance: Array
+    shares: Array
+    directions: Array
+
+    @classmethod
+    def of(cls, model: NetworkRegressor, X: Any, output: int = 0) -> Sensitivity:
+        """Return the sensitivity of one output of a fitted model, averaged over samples (n, d)."""
+        predicted = model.predict_gradient(X)
+        d = predicted.shape[-1]
+        gradients = predicted.reshape(len(predicted), -1, d)
+        if not (is_whole(output, 0) and output < gradients.shape[1]):
+            raise ValueError(f"`output` must be a whole number from 0 to {gradients.shape[1] - 1}, got {output!r}")
+        units = np.asarray(X, float).std(axis=0) / np.ravel(model.scaling_.y_scale)[output]
+        scaled = gradients[:, output] * units
+        values, vectors = np.linalg.eigh(scaled.T @ scaled / len(scaled))
+        values, rows = np.maximum(values[::-1], 0.0), vectors.T[::-1]
+        signs = np.sign(rows[np.arange(d), np.argmax(np.abs(rows), axis=1)])
+        return cls(
+            np.sqrt(np.mean(scaled**2, axis=0)),
+            values / (values.sum() or 1.0),
+            rows * signs[:, None],
+        )
+
+
+def sensitivity(
+    model: NetworkRegressor,
+    X: Any,
+    *,
+    output: int = 0,
+    names: Sequence[str] | None = None,
+    n_inputs: int = 12,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot how much a fitted function depends on each input as a bar, the largest on top.
+
+    A bar is the root mean square of the predicted partial derivatives at the samples, times the standard deviation of
+    the input over that of the values: the change of the output, in its standard deviations, if the input changes by one
+    of its own.
+
+    Parameters
+    ----------
+    model : regressor of nurf
+        A fitted one, whichever.
+    X : array or frame of shape (n, d)
+        Samples over which to average.
+    output : int, default=0
+        The output to show, if there are several.
+    names, n_inputs, ax
+        As for ``relevance``.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    names = input_names(model, names)
+    return draw_relevance(Sensitivity.of(model, X, output).relevance, names, n_inputs, ax)
+
+
+def active_directions(
+    model: NetworkRegressor,
+    X: Any,
+    *,
+    output: int = 0,
+    names: Sequence[str] | None = None,
+    n_directions: int = 6,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the directions along which a fitted function varies, with their shares of the mean squared gradient.
+
+    The directions are the eigenvectors of ``mean_k g_k g_k^T`` with the predicted gradients ``g_k`` at the samples, in
+    standard deviations of the inputs and of the values. Names of directions have their three largest components, if
+    these are at least 0.1. If the first shares add up to nearly one, the function depends on few combinations of the
+    inputs.
+
+    Parameters
+    ----------
+    model : regressor of nurf
+        A fitted one, whichever.
+    X : array or frame of shape (n, d)
+        Samples over which to average.
+    output : int, default=0
+        The output to show, if there are several.
+    names : sequence of str, optional
+        Names of all inputs. Default is those of the data frame that was fitted, or ``x0, x1, ...``.
+    n_directions : int, default=6
+        The largest number of directions.
+    ax : matplotlib Axes, optional
+        Default is the current axes.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    names = input_names(model, names)
+    if not is_whole(n_directions):
+        raise ValueError(f"`n_directions` must be a whole number >= 1, got {n_directions!r}")
+    found = Sensitivity.of(model, X, output)
+    shares = found.shares[:n_directions]
+    labels = [_combination(direction, names) for direction in found.directions[:n_directions]]
+    ax = axes_or_current(ax)
+    colors = [style_of("nonlocal").color] * len(shares)
+    draw_bars(ax, labels, shares, colors, [f"{share:.1%}" for share in shares])
+    ax.set_xlabel("share of the mean squared gradient")
+    return ax
+
+
+def _combination(direction: Array, names: Sequence[str]) -> str:
+    """Return the largest components of a direction in words.
+
+    >>> _combination(np.array([0.6, -0.8, 0.01]), ["a", "b", "c"])
+    '-0.80 b + 0.60 a'
+    """
+    largest = [j for j in np.argsort(-np.abs(direction), kind="stable")[:SHOWN] if abs(direction[j]) >= SMALLEST]
+    terms = [f"{'-' if direction[j] < 0 else '+'} {abs(direction[j]):.2f} {names[j]}" for j in largest]
+    first, *rest = terms or ["many inputs"]
+    rest += ["+ ..."] if np.sum(direction[largest] ** 2) < 1 - SMALLEST**2 * SHOWN else []
+    return " ".join([first.removeprefix("+ ").replace("- ", "-", 1), *rest])

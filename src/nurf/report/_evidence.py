@@ -1,0 +1,189 @@
+"""What a report needs beside the model: some samples, and predictions at rows that did not train."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from nurf._types import Array, Index
+from nurf.estimators import Surrogate
+
+FOLDS = 5
+FEW = 150  # samples with up to which all folds leave in turn; with more, one of them
+MOST_ROWS = 2000  # that are stored, of samples and of predictions
+COVERAGE = 0.9
+ATTRIBUTE = "evidence_"  # of a model that is saved with what its report needs
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Samples of a fit, and predictions of the same method at rows that it did not see.
+
+    Parameters
+    ----------
+    targets : tuple of str
+        Names of the outputs.
+    source : str
+        Where the samples come from, such as the name of a file.
+    n_samples : int
+        Number of samples of the fit.
+    X : array of shape (m, d)
+        Some of the samples.
+    y : array of shape (m, k)
+        Their values.
+    rows : array of shape (t,)
+        Positions of the samples that were left out of the refits, among all.
+    true, predicted : array of shape (t, k)
+        Their values, and the predictions of the refits without them.
+    intervals : array of shape (t, k, 2)
+        The intervals of these refits; NaN if there are none.
+    gradient_errors : array of shape (k,)
+        Root mean square errors of the gradients of the refits at these samples, relative to the root mean square of the
+        gradients; NaN if none are known.
+    n_refits : int
+        Number of refits; 0 if the rows were not among the samples at all.
+    coverage : float
+        That of the intervals.
+    """
+
+    targets: tuple[str, ...]
+    source: str
+    n_samples: int
+    X: Array
+    y: Array
+    rows: Index
+    true: Array
+    predicted: Array
+    intervals: Array
+    gradient_errors: Array
+    n_refits: int
+    coverage: float = COVERAGE
+
+    def __post_init__(self) -> None:
+        k, t = len(self.targets), len(self.rows)
+        shapes = {"y": (len(self.X), k), "true": (t, k), "predicted": (t, k), "intervals": (t, k, 2)}
+        for name, expected in (shapes | {"gradient_errors": (k,)}).items():
+            if getattr(self, name).shape != expected:
+                raise ValueError(f"`{name}` must have shape {expected}, got {getattr(self, name).shape}")
+
+    @classmethod
+    def of(cls, model: Any) -> Self | None:
+        """Return what is stored with a model, or None if there is nothing."""
+        stored = getattr(model, ATTRIBUTE, None)
+        if stored is None:
+            return None
+        try:
+            return cls(**stored)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ValueError(f"what is stored for reports must be as `gather` returns it: {error}") from error
+
+    def attach(self, model: Any) -> None:
+        """Store the evidence with a model, so that it is saved with it, in plain arrays and texts."""
+        setattr(model, ATTRIBUTE, {field.name: getattr(self, field.name) for field in fields(self)})
+
+
+def gather(
+    model: Surrogate,
+    X: Any,
+    y: Any,
+    *,
+    gradients: Any = None,
+    targets: Sequence[str] | None = None,
+    source: str = "",
+    rng: np.random.Generator | None = None,
+    seconds: float = np.inf,
+) -> Evidence:
+    """Return some samples of a fit, and predictions at rows that did not train, for reports.
+
+    The rows are split into five folds, equal points in the same one. The estimator that the fit chose is fitted again
+    without a fold, and predicts it: without each of them with up to 150 samples, as long as there is time, and without
+    one with more.
+
+    Parameters
+    ----------
+    model : Surrogate
+        A fitted one.
+    X, y, gradients
+        The samples that it was fitted to.
+    targets : sequence of str, optional
+        Names of the outputs. Default is ``y``, or ``y0, y1, ...``.
+    source : str, optional
+        Where the samples come from.
+    rng : Generator, optional
+        For the folds.
+    seconds : float, optional
+        Time after which no further refit is started. With 0 there is none, and there are no predictions.
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    values = np.asarray(y, float)
+    n, columns = len(values), values.reshape(len(values), -1)
+    k = columns.shape[1]
+    targets = (["y"] if values.ndim == 1 else [f"y{q}" for q in range(k)]) if targets is None else targets
+    parts = list(_refits(model, X, values, gradients, rng, seconds))
+    empty = (np.empty(0, np.int64), np.empty((0, k)), np.empty((0, k, 2)), np.empty((0, 2, k)))
+    rows, predicted, intervals, squares = (np.concatenate(arrays) for arrays in zip(empty, *parts, strict=True))
+    some, kept = (np.sort(rng.permutation(size)[:MOST_ROWS]) for size in (n, len(rows)))
+    with np.errstate(invalid="ignore"):
+        errors = np.sqrt(np.divide(*np.sum(squares, axis=0)))
+    return Evidence(
+        targets=tuple(targets),
+        source=source,
+        n_samples=n,
+        X=np.asarray(X, float)[some],
+        y=columns[some],
+        rows=rows[kept],
+        true=columns[rows[kept]],
+        predicted=predicted[kept],
+        intervals=intervals[kept],
+        gradient_errors=errors,
+        n_refits=len(parts),
+    )
+
+
+def _refits(
+    model: Surrogate, X: Any, y: Array, gradients: Any, rng: np.random.Generator, seconds: float
+) -> Iterator[tuple[Index, Array, Array, Array]]:
+    """Yield the rows of each fold that is left out (t,), predictions (t, k), intervals, and squares of gradients."""
+    start = time.perf_counter()
+    _, points = np.unique(np.asarray(X, float), axis=0, return_inverse=True)
+    n_points = int(points.max()) + 1
+    if n_points < 2 * FOLDS:
+        return
+    fold_of = (rng.permutation(n_points) % FOLDS)[np.ravel(points)]
+    slopes = None if gradients is None else np.asarray(gradients, float)
+    for fold in range(FOLDS if len(y) <= FEW else 1):
+        if seconds <= 0 or (fold and time.perf_counter() - start > seconds):
+            return
+        test = np.flatnonzero(fold_of == fold)
+        train = np.flatnonzero(fold_of != fold)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit to all samples said them
+            refit = clone(model.model_)
+            refit.fit(_rows(X, train), y[train], gradients=None if slopes is None else slopes[train])
+            yield test, *tested(refit, _rows(X, test), y[test], None if slopes is None else slopes[test])
+
+
+def tested(model: Any, X: Any, y: Array, slopes: Array | None) -> tuple[Array, Array, Array]:
+    """Return predictions (t, k), intervals (t, k, 2), and sums of squares of gradients' errors and sizes (1, 2, k)."""
+    k = y.reshape(len(y), -1).shape[1]
+    predicted = model.predict(X).reshape(len(y), k)
+    try:
+        intervals = model.predict_interval(X, COVERAGE).reshape(len(y), k, 2)
+    except ValueError:  # too few samples
+        intervals = np.full((len(y), k, 2), np.nan)
+    squares = np.zeros((1, 2, k))
+    if slopes is not None:
+        known = slopes.reshape(len(y), k, -1)
+        errors = known - model.predict_gradient(X).reshape(known.shape)
+        squares[0] = [np.nansum(errors**2, axis=(0, 2)), np.nansum(known**2, axis=(0, 2))]
+    return predicted, intervals, squares
+
+
+def _rows(X: Any, rows: Index) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]

@@ -1,0 +1,218 @@
+"""The page of a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+try:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+except ModuleNotFoundError as error:
+    raise ImportError('reports need jinja2: pip install "nurf[cli]"') from error
+
+
+from nurf import plots
+from nurf.plots._axes import input_names
+from nurf.plots._sensitivity import Sensitivity
+from nurf.report import _figures as figures
+from nurf.report._evidence import Evidence
+
+TEMPLATES = Path(__file__).parent / "templates"
+MOST_TARGETS = 6  # that have pictures
+ENGINES = {
+    "wide": "an infinitely wide network with learned scales",
+    "sampled": "a shallow network with sampled neurons",
+    "trained": "a deep network with all weights trained",
+    "sparse": "a shallow network with few trained neurons",
+}
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors of one target at rows that did not train."""
+
+    n: int
+    rms: float
+    relative: float
+    median: float
+    largest: float
+    r2: float
+    covered: float
+    gradients: float
+
+    @classmethod
+    def of(cls, evidence: Evidence, output: int) -> Errors | None:
+        """Return the errors, or None if no rows were left out."""
+        y, f, ends = (part[:, output] for part in (evidence.true, evidence.predicted, evidence.intervals))
+        if not len(y):
+            return None
+        sizes, variance = np.abs(y - f), np.mean((y - y.mean()) ** 2)
+        square = float(np.mean(sizes**2))
+        return cls(
+            n=len(y),
+            rms=float(np.sqrt(square)),
+            relative=float(np.sqrt(square / variance)) if variance > 0 else np.nan,
+            median=float(np.median(sizes)),
+            largest=float(sizes.max()),
+            r2=float(1 - square / variance) if variance > 0 else np.nan,
+            covered=np.nan if np.isnan(ends).any() else float(np.mean((ends[:, 0] <= y) & (y <= ends[:, 1]))),
+            gradients=float(evidence.gradient_errors[output]),
+        )
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the page shows of one target."""
+
+    model: Any
+    evidence: Evidence | None
+    output: int
+    name: str
+    names: list[str]
+    pictured: bool
+
+    @property
+    def estimate(self) -> float:
+        """The estimated error, in the units of the target."""
+        return float(np.ravel(self.model.estimated_error_)[self.output])
+
+    @property
+    def scale(self) -> float:
+        """The standard deviation of its values."""
+        return float(np.ravel(self.model.scaling_.y_scale)[self.output])
+
+    @cached_property
+    def errors(self) -> Errors | None:
+        """The errors at rows that did not train."""
+        return None if self.evidence is None else Errors.of(self.evidence, self.output)
+
+    @cached_property
+    def predictions(self) -> list[figures.Picture]:
+        """Predicted against true values, and residuals."""
+        return figures.predictions(self._shown, self.output) if self._shown and self.errors else []
+
+    @cached_property
+    def slices(self) -> list[figures.Picture]:
+        """Slices through the function, with intervals; none if there are too few samples for intervals."""
+        if self._shown is None or self.model.uncertainty_ is None:
+            return []
+        return figures.slices(self.model, self._shown, self.output, self.names)
+
+    @cached_property
+    def inputs(self) -> list[figures.Picture]:
+        """The sensitivity to each input, and the active directions."""
+        return figures.inputs(self.model, self._shown, self.output, self.names) if self._shown else []
+
+    @cached_property
+    def relevance(self) -> list[tuple[str, float]]:
+        """The inputs and their relevance, the largest first."""
+        if self._shown is None:
+            return []
+        sizes = Sensitivity.of(self.model, figures.frame_of(self.model, self._shown.X), self.output).relevance
+        return sorted(zip(self.names, sizes.tolist(), strict=True), key=lambda pair: -pair[1])
+
+    @cached_property
+    def hyperplanes(self) -> figures.Picture | None:
+        """Where the hyperplanes sit."""
+        return figures.hyperplanes(self.model, self._shown, self.output, self.names) if self._shown else None
+
+    @property
+    def _shown(self) -> Evidence | None:
+        return self.evidence if self.pictured else None
+
+
+def render(model: Any, *, title: str = "model", evidence: Evidence | None = None) -> str:
+    """Return a report of a fitted model as HTML: one page with its pictures, in light and dark.
+
+    Parameters
+    ----------
+    model : regressor of nurf
+        A fitted one.
+    title : str, optional
+        The heading, such as the name of its file.
+    evidence : Evidence, optional
+        Samples, and predictions at rows that did not train. Default is what is stored with the model. Without that, the
+        page has no pictures, and says so.
+    """
+    evidence = Evidence.of(model) if evidence is None else evidence
+    names = input_names(model, None)
+    k = int(np.size(model.scaling_.y_scale))
+    if evidence is not None and (evidence.X.shape[1:], len(evidence.targets)) != ((len(names),), k):
+        raise ValueError(
+            f"the samples of a report must have {len(names)} inputs and {k} targets, as the model has, got "
+            f"{evidence.X.shape[1]} and {len(evidence.targets)}"
+        )
+    outputs = evidence.targets if evidence else [f"output {q}" for q in range(k)] if k > 1 else ["output"]
+    targets = [Target(model, evidence, q, name, names, q < MOST_TARGETS) for q, name in enumerate(outputs)]
+    board = getattr(model, "leaderboard_", None)
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "percent": percent, "r2": r2}
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        model=model,
+        evidence=evidence,
+        names=names,
+        targets=targets,
+        unpictured=targets[MOST_TARGETS:],
+        engine=_engine(model),
+        board=board,
+        chart=None if board is None else _chart(board),
+        check=getattr(model, "gradient_check_", None),
+        lines=model.report().lines,
+        summary=model.report().title,
+        version=version("nurf"),
+        # not escaped: the style is ours, not data
+        css=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
+    )
+
+
+def _chart(board: Any) -> figures.Picture:
+    size = (3.7, 0.8 + 0.32 * len(board))
+    return figures.drawn(lambda ax: plots.leaderboard(board, ax=ax), "estimated errors of all engines", size)
+
+
+def _engine(model: Any) -> str:
+    name = getattr(model, "engine_", type(model).__name__)
+    return f"{name}: {ENGINES[name]}" if name in ENGINES else name
+
+
+# filters of the template
+
+
+def number(x: float) -> str:
+    """Return a number with three digits; a dash if it is not known."""
+    return f"{x:.3g}" if np.isfinite(x) else "–"
+
+
+def percent(x: float) -> str:
+    """Return a share in per cent with two digits; a dash if it is not known.
+
+    >>> percent(0.0123), percent(0.995), percent(1.0)
+    ('1.2%', '99.5%', '100%')
+    """
+    if not np.isfinite(x):
+        return "–"
+    return f"{100 * x:.2g}%" if x < 0.1 else f"{100 * x:.3g}%"
+
+
+def r2(x: float) -> str:
+    """Return a coefficient of determination; what it lacks to one if that is little.
+
+    >>> r2(0.98765), r2(0.999999)
+    ('0.988', '1 − 1e-06')
+    """
+    if not np.isfinite(x):
+        return "–"
+    return f"1 − {1 - x:.1g}" if 0.9995 < x < 1 else f"{x:.3g}"
