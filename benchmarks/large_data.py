@@ -2,7 +2,7 @@
 
 Each number of rows is fitted in a process of its own: values and gradients of the borehole function in 8 dimensions,
 1000 neurons, the default search. Memory is the peak above that of the interpreter with the package loaded: private
-memory (`VmData` is counted by the system's limits, `RssAnon` is what is used), without the pages of the files.
+memory in use (`RssAnon` of Linux), without the pages of the files.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def private_memory():
     return int(status["RssAnon"].split()[0]) * 1024
 
 
-def run(folder, n, n_neurons, noise):
+def run(folder, n, n_neurons, noise, weight):
     shapes = stored(folder, n)
     X, y, gradients = (np.memmap(folder / name, float, "r", shape=shape) for name, shape in shapes.items())
     if noise:
@@ -53,7 +53,7 @@ def run(folder, n, n_neurons, noise):
     watcher = threading.Thread(target=watch)
     watcher.start()
     cpu, clock = time.process_time(), time.perf_counter()
-    model = RandomFeatureRegressor(n_neurons, random_state=0).fit(X, y, gradients=gradients)
+    model = RandomFeatureRegressor(n_neurons, gradient_weight=weight, random_state=0).fit(X, y, gradients=gradients)
     cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
     done.set()
     watcher.join()
@@ -73,19 +73,13 @@ if __name__ == "__main__":
     parser.add_argument("rows", type=int, nargs="+")
     parser.add_argument("--neurons", type=int, default=1000)
     parser.add_argument("--noise", type=float, default=0.0, help="of the values, in units of their standard deviation")
+    parser.add_argument("--gradient-weight", default="auto", help="a number, instead of one that is chosen")
     options = parser.parse_args()
     if len(options.rows) > 1:
+        same = ["--neurons", options.neurons, "--noise", options.noise, "--gradient-weight", options.gradient_weight]
         for n in options.rows:
-            command = [
-                sys.executable,
-                __file__,
-                str(n),
-                "--neurons",
-                str(options.neurons),
-                "--noise",
-                str(options.noise),
-            ]
-            subprocess.run(command, check=True)
+            subprocess.run([sys.executable, __file__, *map(str, (n, *same))], check=True)
     else:
+        weight = options.gradient_weight if options.gradient_weight == "auto" else float(options.gradient_weight)
         with tempfile.TemporaryDirectory() as folder:
-            run(Path(folder), options.rows[0], options.neurons, options.noise)
+            run(Path(folder), options.rows[0], options.neurons, options.noise, weight)

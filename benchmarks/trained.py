@@ -6,9 +6,9 @@
 
 The first form adds a row of `results.csv` for each case, kind of data, method and seed; rows that are there already are
 kept, so that a run can be stopped and taken up again. Methods are the estimators of nurf with default settings, and
-torch (`peer_torch.py`) with 10 and 60 seconds. `Surrogate` has the sizes for 20 seconds and no limit, so that other work
-on the machine does not change its model. The second form prints the file as Markdown: medians over the seeds. The third
-measures what more time is worth to each method, with one seed and gradients, and draws it.
+torch (`peer_torch.py`) with 10 and 60 seconds. `Surrogate` has the sizes for 20 seconds and no limit, so that other
+work on the machine does not change its model. The second form prints the file as Markdown: medians over the seeds. The
+third measures what more time is worth to each method, with one seed and gradients, and draws it.
 
 The error is the relative L2 error on 10,000 fresh points. The estimate is `estimated_error_` over the true root mean
 square error there, the coverage the share of fresh values in intervals that promise 0.9. With noise, it is 5% of the
@@ -58,7 +58,7 @@ METHODS = {
 COURSE = {
     "sampled": [partial(RandomFeatureRegressor, n) for n in (125, 250, 500, 1000, 2000)],
     "trained": [partial(DeepFeatureRegressor, steps=n) for n in (340, 680, 1350, 2700, 5400)],
-    "torch": [partial(torch_network, seconds) for seconds in (2.5, 5.0, 10.0, 20.0, 40.0, 80.0)],
+    "torch": [partial(torch_network, seconds) for seconds in (2.5, 5.0, 10.0, 20.0, 40.0)],
 }
 SHOWN = ("robot arm, 5000", "robot arm, 500", "checkmark, 2000", "borehole, 5000")
 COLOURS = {"sampled": "tab:orange", "trained": "tab:blue", "torch": "grey"}

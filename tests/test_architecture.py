@@ -9,7 +9,7 @@ import pytest
 import nurf
 
 LEVELS = [
-    {"_types"},
+    {"_threads", "_types"},
     {"_blocks"},
     {"_validation", "differentiation"},
     {"jets"},

@@ -1,11 +1,13 @@
 """Exported models compute what the models compute, in the libraries that they are exported to."""
 
+import copy
 import ctypes
 import math
 import shutil
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -22,10 +24,12 @@ from nurf import (
     RandomFeatureMap,
     RandomFeatureRegressor,
     SparseFeatureRegressor,
+    Surrogate,
     export,
 )
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.export._forms import form_of
+from nurf.kernels import KernelAverage
 
 D = 3
 # All ways to compute a network are backward stable: what they find is exact for parameters that differ by roundings,
@@ -70,6 +74,26 @@ def wide(kernel, n_outputs=0, kinds=(), **parameters):
     return KernelFeatureRegressor(kernel, **parameters).fit(X, y, **known)
 
 
+def noisy(model, n_outputs=0, kinds=()):
+    """Fit what no kernel predicts: none is far better than the others, so that several are averaged.
+
+    The learned noise keeps coefficients small, so that roundings matter little.
+    """
+    rng = np.random.default_rng(1)
+    X, *parts = data(15, n_outputs)
+    y, gradients, _ = (part + 0.3 * rng.normal(size=part.shape) for part in parts)
+    return model.set_params(check_gradients=False).fit(X, y, **({"gradients": gradients} if kinds else {}))
+
+
+def mixed():
+    """An average of all kernels, orders of derivatives, numbers of directions and means, fitted to the same data."""
+    names = ("wide, hessians", "wide", "wide, few directions")
+    members = tuple(fitted(name).fit_.network.members[0] for name in names)
+    model = copy.copy(fitted(names[0]))
+    model.fit_ = replace(model.fit_, network=KernelAverage(members, np.array([0.5, 0.3, 0.2])))
+    return model
+
+
 def deep(n_outputs=0, **parameters):
     X, y, gradients, _ = data(60, n_outputs)
     parameters = {"hidden": (7, 6, 5), "steps": 50, "random_state": 0, **parameters}
@@ -94,8 +118,12 @@ MODELS = {
     "wide, gradients": lambda: wide("matern", kinds=("gradients",)),
     "wide, hessians": lambda: wide("matern", kinds=BOTH, mean="affine"),
     "wide, hessians, outputs": lambda: wide("matern", 2, kinds=BOTH),
-    "wide, outputs": lambda: wide("erf", 2, kinds=("gradients",)),
+    "wide, outputs": lambda: noisy(KernelFeatureRegressor("erf"), 2, kinds=("gradients",)),
     "wide, few directions": lambda: wide("erf", kinds=("gradients",), metric="map", rank=1),
+    "wide, average": lambda: noisy(KernelFeatureRegressor()),
+    "wide, average, outputs": lambda: noisy(KernelFeatureRegressor(), 2, kinds=("gradients",)),
+    "wide, average of all kinds": mixed,
+    "surrogate": lambda: noisy(Surrogate(random_state=0), kinds=("gradients",)),
     "deep": deep,
     "deep, outputs": lambda: deep(2, activation="silu"),
     "one layer": lambda: deep(hidden=8),
@@ -354,6 +382,29 @@ class Choice(BaseEstimator):
 
 def test_a_model_that_chose_another_one():
     assert export.to_python(Choice().fit()) == export.to_python(fitted("deep"))
+
+
+@pytest.mark.parametrize("name", ["wide, average", "wide, average, outputs", "wide, average of all kinds", "surrogate"])
+def test_averages_have_several_members(name):
+    members = fitted(name).fit_.network.members
+    assert len(members) > 1
+    for number in range(len(members)):
+        assert f"\ndef core_{number}(z):" in export.to_python(fitted(name))
+        assert f"\nstatic void core_{number}(const double *z" in export.to_c(fitted(name))
+    assert {f"part_{number}_matrix" for number in range(len(members))} < set(form_of(fitted(name)).arrays)
+
+
+def test_a_single_member_has_no_number():
+    model = fitted("wide, few directions")
+    assert len(model.fit_.network.members) == 1
+    assert "core_0" not in export.to_python(model) + export.to_c(model)
+    assert "matrix" in form_of(model).arrays
+
+
+def test_a_surrogate_that_chose_an_infinitely_wide_network():
+    model = fitted("surrogate")
+    assert model.engine_ == "wide"
+    assert export.to_c(model) == export.to_c(model.model_)
 
 
 def test_torch_follows_the_precision_that_is_asked_for():

@@ -114,9 +114,18 @@ def surrogate():
     return Surrogate(engines=engines, random_state=0).fit(X, y, gradients=gradients)
 
 
+def noisy(model, n_outputs=0, kinds=()):
+    """Fit what no kernel predicts: none is far better than the others, so that several are averaged."""
+    rng = np.random.default_rng(1)
+    X, *parts = data(15, n_outputs)
+    y, gradients, _ = (part + 0.3 * rng.normal(size=part.shape) for part in parts)
+    return model.set_params(check_gradients=False).fit(X, y, **({"gradients": gradients} if kinds else {}))
+
+
 MODELS = {
     "surrogate": surrogate,
     "partial fit": partly,
+    "surrogate wide": lambda: noisy(Surrogate(random_state=0)),
     "few samples": sampled,
     "many samples": lambda: sampled(200),
     "values only": lambda: sampled(200, kinds=()),
@@ -145,6 +154,7 @@ MODELS = {
     "wide": wide,
     "wide gradients": lambda: wide(kinds=("gradients",), kernel=MaternKernel(), metric="map", rank=2),
     "wide hessians": lambda: wide(2, kinds=("gradients", "hessians"), mean="affine", kernel="erf"),
+    "wide average": lambda: noisy(KernelFeatureRegressor(), 2, kinds=("gradients",)),
     "deep": deep,
     "deep outputs": lambda: deep(2, 200, activation="silu", hidden=[5]),
     "map": lambda: RandomFeatureMap(10, random_state=0, density=Nonlocal(1)).fit(data(60)[0], gradients=data(60)[2]),
@@ -282,6 +292,17 @@ class TestRoundTrip:
         again, once_more = quietly(clone(model), X, y), quietly(loaded, X, y)
         for before, after in zip(answers(again, points), answers(once_more, points), strict=True):
             assert before.tobytes() == after.tobytes()
+
+    @pytest.mark.parametrize("name", ["wide average", "surrogate wide"])
+    def test_averages_have_several_members(self, name, path):
+        loaded = saved_and_loaded(fitted(name), path)
+        assert len(loaded.network_.members) == len(loaded.uncertainty_.processes) > 1
+        assert loaded.uncertainty_.network is loaded.fit_.network
+
+    def test_a_surrogate_that_chose_an_infinitely_wide_network(self, path):
+        loaded = saved_and_loaded(fitted("surrogate wide"), path)
+        assert (loaded.engine_, type(loaded.model_)) == ("wide", KernelFeatureRegressor)
+        assert loaded.model_.fit_ is loaded.fit_
 
     def test_the_chosen_step_of_a_path_stays_the_chosen_one(self, path):
         loaded = saved_and_loaded(fitted("sparse path"), path)

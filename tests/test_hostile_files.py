@@ -47,6 +47,7 @@ def models():
 def fits():
     X = np.random.default_rng(0).uniform(-1, 1, (20, 2))
     y, gradients = np.sin(X.sum(axis=1)), np.repeat(np.cos(X.sum(axis=1))[:, None], 2, axis=1)
+    noise = 0.3 * np.random.default_rng(1).normal(size=20)  # no kernel predicts it: several are averaged
     return {
         "sampled": RandomFeatureRegressor(5, random_state=0).fit(X, y, gradients=gradients),
         "outputs": RandomFeatureRegressor(
@@ -54,6 +55,7 @@ def fits():
         ).fit(np.repeat(X, 9, axis=0) + np.linspace(0, 0.1, 180)[:, None], np.repeat(np.stack([y, -y], 1), 9, axis=0)),
         "sparse": SparseFeatureRegressor(0.1, max_neurons=2, tol=0.9, random_state=np.random.RandomState(1)).fit(X, y),
         "wide": KernelFeatureRegressor("gaussian").fit(X, y, gradients=gradients),
+        "average": KernelFeatureRegressor().fit(X, y + noise),
         "deep": DeepFeatureRegressor((3,), steps=10, random_state=0).fit(X, y, gradients=gradients),
         "map": RandomFeatureMap(5, random_state=0).fit(X),
     }
@@ -180,6 +182,15 @@ class TestWhatIsWrong:
         header, arrays = parts(files["map"])
         header["objects"][-1]["attributes"]["n_features_in_"] = 7
         assert_refused(path, signed(header, arrays), r"must have the shapes \[\(7,\), 7\], got \[\(2,\), 2\]")
+
+    @pytest.mark.parametrize("n", [0, 1, 7])
+    def test_averages_without_a_weight_for_each_member(self, n, path, files):
+        header, arrays = parts(files["average"])
+        average = next(entry for entry in header["objects"] if entry.get("object") == "KernelAverage")
+        members = header["objects"][average["fields"]["members"]["at"]]["tuple"]
+        assert len(members) > 1
+        members[:] = (7 * members)[:n]
+        assert_refused(path, signed(header, arrays), f"at least one with a weight each, got {n}, and weights ")
 
     def test_references_to_later_entries(self, path):
         assert_refused(path, signed({"objects": [{"tuple": [{"at": 0}]}]}), "a reference to an entry before")

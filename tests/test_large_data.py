@@ -363,6 +363,8 @@ class TestPartialFit:
         for bad in ({"y": np.full(400, np.nan)}, {"X": X[:, :2]}, {"gradients": gradients[:10]}):
             with pytest.raises(ValueError):  # noqa: PT011
                 found.partial_fit(**{"X": X, "y": y, "gradients": gradients, **bad})
+        with pytest.raises(ValueError, match="same kinds of data beside X and y, got gradients and then none"):
+            found.partial_fit(X, y)
         assert_array_equal(found.predict(FRESH), before)
         found.partial_fit(X, y, gradients=gradients)
         assert found.n_samples_ == 800

@@ -24,6 +24,7 @@ from nurf.training import DeepOptions, Search
 from nurf.training._progress import process_seconds, race_seconds
 from nurf.training._race import finite
 
+NOT_RUN, FAILED = "not run", "failed"
 FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError)  # of one engine; the others go on
 
 
@@ -134,7 +135,8 @@ class Trained(Engine):
     def model(self, jet: Jet, effort: Effort, seconds: float) -> NetworkRegressor:
         """Return an estimator with as many steps as there is time for."""
         wanted = max(1, round(DeepOptions().steps_for(_n_values(jet)) * effort.budget / Effort.budget))
-        n_steps = DeepFeatureRegressor(steps=wanted, time_budget=seconds)._n_steps(Scaling.fit(jet)(jet))
+        limit = seconds if np.isfinite(seconds) else None
+        n_steps = DeepFeatureRegressor(steps=wanted, time_budget=limit)._n_steps(Scaling.fit(jet)(jet))
         if n_steps < effort.least * wanted:
             raise OutOfBudgetError(f"there is time for {n_steps} of {wanted} steps")
         return DeepFeatureRegressor(steps=n_steps)
@@ -287,14 +289,14 @@ class EngineArm:
         return self.note if self.model is None else self.model._chosen
 
     def grown(self, size: int) -> EngineArm:
-        """Return the arm, fitted."""
+        """Return the arm, fitted, or with a note if it cannot be."""
         start = time.perf_counter()
         try:
             model, warnings = self.contest.fitted(self.position)
         except OutOfBudgetError as reason:
-            return replace(self, note=f"not run: {reason}")
+            return replace(self, note=f"{NOT_RUN}: {reason}")
         except FAILURES as failure:
-            return replace(self, note=f"failed: {failure}", seconds=time.perf_counter() - start)
+            return replace(self, note=f"{FAILED}: {failure}", seconds=time.perf_counter() - start)
         return replace(self, model=model, warnings=tuple(warnings), seconds=time.perf_counter() - start)
 
     def variants(self) -> Iterator[EngineArm]:

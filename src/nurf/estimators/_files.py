@@ -9,9 +9,9 @@ from nurf._streams import Reservoir
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap
 from nurf.estimators._kernel import KernelFeatureRegressor
+from nurf.estimators._partial import Running
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor
-from nurf.estimators._streamed import Running
 from nurf.estimators._surrogate import Leaderboard, Standing, Surrogate
 from nurf.files import RESULTS, read
 from nurf.solvers.ridge import NormalEquations

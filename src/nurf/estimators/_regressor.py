@@ -15,8 +15,8 @@ from nurf.densities import Density
 from nurf.estimators._base import choose, sampling_order, zero_derivatives
 from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
+from nurf.estimators._partial import FitsFurtherRows
 from nurf.estimators._report import Report, describe, describe_loss, describe_sampling
-from nurf.estimators._streamed import FitsStreams
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
 from nurf.solvers._coverage import MIN_ERRORS
@@ -28,7 +28,7 @@ SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValid
 NAMES = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
 
 
-class RandomFeatureRegressor(FitsStreams):
+class RandomFeatureRegressor(FitsFurtherRows):
     """Regression by a shallow network with sampled inner weights.
 
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are sampled from a density built

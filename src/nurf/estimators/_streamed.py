@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from operator import add
@@ -18,14 +17,12 @@ from sklearn.utils.validation import validate_data
 from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling, is_ball
 from nurf._streams import (
-    Block,
     Checkpoint,
     IterableStream,
     Reservoir,
     Stream,
     Tree,
     fingerprint,
-    uniform_numbers,
 )
 from nurf._validation import is_whole
 from nurf.estimators._base import unchanged_on_error
@@ -41,7 +38,6 @@ from nurf.solvers.ridge import Posterior
 from nurf.training import Search, ShallowFit
 from nurf.training._progress import watch_blocks
 from nurf.training._streamed import (
-    HELD_ROWS,
     Accumulate,
     Accumulation,
     Summary,
@@ -49,29 +45,6 @@ from nurf.training._streamed import (
     fit_accumulated,
     fit_of_sample,
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Running:
-    """What ``partial_fit`` knows of the rows so far: their normal equations, and a sample of them."""
-
-    units: Units
-    seed: int
-    n_seen: int
-    total: Accumulation
-    sample: Reservoir
-
-    def plus(self, jet: Jet, fit: ShallowFit) -> Running:
-        """Return the same with further rows."""
-        rows = self.n_seen + np.arange(len(jet))
-        sample = self.sample + Reservoir.of(jet, rows, uniform_numbers(rows, self.seed), HELD_ROWS)
-        return replace(
-            self, n_seen=self.n_seen + len(jet), total=self.total + _accumulated(self.units, fit, jet), sample=sample
-        )
-
-
-def _accumulated(units: Units, fit: ShallowFit, jet: Jet) -> Accumulation:
-    return Accumulate(lambda _: jet, units, fit.network.features, fit.loss)(Block(0, {}))
 
 
 class FitsStreams(PredictsPiecewise, RacesSettings):
@@ -86,7 +59,6 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
     loss: str
     check_gradients: Any
     random_state: Any
-    _running: Running | None
 
     @abstractmethod
     def _raced(self, scaled: Jet, rng: np.random.Generator) -> tuple[ShallowFit, str]:
@@ -217,7 +189,7 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         check, found = checked_gradients(summary.raced.jet, self.check_gradients)
         file = None if checkpoint is None else Checkpoint(Path(checkpoint), self._owner(summary, seed))
         state = (None if file is None else file.read()) or {}
-        fit = state.get("fit") or stream.call(partial(self._raced, _sample(summary.raced, units), rng))[0]
+        fit = state.get("fit") or stream.call(partial(self._raced, _weighted(summary.raced, units), rng))[0]
         neurons = fit.network.features.n_neurons
         progress = watch_blocks(summary.n_rows, neurons, fit.loss, self._verbosity())
         total = _accumulate(stream, units, fit, file, state.get("tree"), progress)
@@ -238,7 +210,7 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         self, fit: ShallowFit, units: Units, held: Reservoir, n_rows: int, check: DerivativeCheck | None
     ) -> list[Warning]:
         """Set the attributes of a fit to ``n_rows`` rows, of which ``held`` is a sample."""
-        sample = _sample(held, units)
+        sample = _weighted(held, units)
         uncertainty = Posterior.of(fit.network, sample, fit.ridge_alpha, fit.loss, n_rows=n_rows)
         rule = f"leave-one-out at {len(sample)} samples"
         return self._set_result(fit, units.scaling, uncertainty, sample, n_rows, check, rule)
@@ -247,7 +219,7 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         self, fit: ShallowFit, units: Units, summary: Summary, check: DerivativeCheck | None
     ) -> list[Warning]:
         """Set the attributes of a fit to the rows that were raced on, which was better than that to all rows."""
-        sample = _sample(summary.raced, units)
+        sample = _weighted(summary.raced, units)
         uncertainty = Posterior.of(fit.network, sample, fit.ridge_alpha, fit.loss, precise=fit.precise)
         rule = f"leave-one-out; the fit to {len(sample)} samples has a smaller error than that to all at others"
         return self._set_result(fit, units.scaling, uncertainty, sample, summary.n_rows, check, rule)
@@ -259,79 +231,6 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         samples = [part for kept in (summary.raced, summary.held) for part in (kept.rows, kept.jet.X, kept.jet.y)]
         extent = summary.extent
         return fingerprint(parameters, seed, summary.n_rows, summary.starts, extent.low, extent.high, *samples)
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        gradients: Any = None,
-        directions: Any = None,
-        hessians: Any = None,
-        sample_weight: Any = None,
-        derivative_weight: Any = None,
-    ) -> Self:
-        """Fit the network to further rows.
-
-        The first call is ``fit``: scaling, hyperplanes, width and the weight of derivatives are chosen from its rows
-        and stay. Each later call adds its rows to the normal equations, and finds alpha and the outer weights anew from
-        all rows so far, so that the order of the later calls does not matter. So the first rows should be like the
-        others, and some thousands. The error is estimated by leave-one-out at up to 5000 of all rows. The model keeps
-        its normal equations, N x N numbers; ``fit`` and ``fit_blocks`` do not, so that ``partial_fit`` after these
-        starts anew, with a warning.
-
-        Parameters
-        ----------
-        X, y, gradients, directions, hessians, sample_weight, derivative_weight
-            See ``fit``. All calls must have the same kinds of data. Weights are in the same unit in all calls.
-
-        Returns
-        -------
-        self
-        """
-        data = {
-            "gradients": gradients,
-            "directions": directions,
-            "hessians": hessians,
-            "sample_weight": sample_weight,
-            "derivative_weight": derivative_weight,
-        }
-        running: Running | None = getattr(self, "_running", None)
-        if running is None and hasattr(self, "fit_"):
-            warnings.warn(
-                "`partial_fit` starts anew: it needs normal equations, which `fit` and `fit_blocks` do not keep",
-                stacklevel=2,
-            )
-        if self.loss == "huber":
-            raise ValueError("`loss` must be 'squared' for `partial_fit`, got 'huber': it needs all rows at once")
-        with unchanged_on_error(self):
-            if running is None:
-                self.fit(X, y, **data)
-            found = self._continue(running, X, y, data)
-        return self._warned(found)
-
-    def _continue(self, running: Running | None, X: Any, y: Any, data: dict[str, Any]) -> list[Warning]:
-        """Add rows to the normal equations; with the first rows, start them."""
-        require_numbers(X=X, y=y)
-        data = matched(X, y=y, **data)
-        y = data.pop("y")
-        X, y = validate_data(self, X, y, reset=False, multi_output=True, y_numeric=True, dtype=np.float64)
-        given = {name: value for name, value in data.items() if value is not None}
-        jet = read_block(Block(0, {"X": X, "y": y, **given}))
-        fit = self.fit_
-        if running is None:
-            seed, weights = int(self._generator().integers(2**62)), jet.weights(0)
-            units = Units(self.scaling_, float(weights[weights > 0].mean()))
-            rows = np.arange(len(jet))
-            sample = Reservoir.of(jet, rows, uniform_numbers(rows, seed), HELD_ROWS)
-            self._running = Running(units, seed, len(jet), _accumulated(units, fit, jet), sample)
-            return []
-        running = running.plus(jet, fit)
-        rule = LeaveOneOut(multiples=running.sample.multiples)
-        fit = fit_accumulated(fit, running.total.equations, running.units(running.sample.jet), rule, self._alphas())
-        found = self._set_streamed(fit, running.units, running.sample, running.total.n_rows, self.gradient_check_)
-        self._running = running
-        return found
 
 
 def _accumulate(
@@ -358,7 +257,7 @@ def _accumulate(
     return stream.map_reduce(task, merge, tree, after)
 
 
-def _sample(kept: Reservoir, units: Units) -> Jet:
+def _weighted(kept: Reservoir, units: Units) -> Jet:
     """Return the rows of a reservoir in scaled units, each with the weight of the rows for which it stands."""
     weighted = kept.jet.sample_weight is not None
     multiples = kept.multiples / np.average(kept.multiples, weights=kept.jet.weights(0))

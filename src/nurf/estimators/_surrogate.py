@@ -15,7 +15,7 @@ from nurf._validation import is_number
 from nurf.estimators._base import NetworkRegressor, as_generator, choose
 from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
-from nurf.estimators._engines import ENGINES, Contest, Effort, Engine, EngineArm, Given, default_engines
+from nurf.estimators._engines import ENGINES, FAILED, Contest, Effort, Engine, EngineArm, Given, default_engines
 from nurf.estimators._report import Report
 from nurf.jets import Jet
 from nurf.training._fit import Trial
@@ -203,7 +203,8 @@ class Surrogate(NetworkRegressor):
         self.leaderboard_ = Leaderboard(tuple(_standing(trial) for trial in _ordered(outcome.trials, best.lane)))
         self.gradient_check_ = self.model_.gradient_check_ = check
         self._set_fit(best.model.fit_, best.model.scaling_, best.model.uncertainty_)
-        return [*found, *best.warnings]
+        failed = [trial for trial in outcome.trials if trial.label.startswith(FAILED)]
+        return [*found, *best.warnings, *(UserWarning(f"engine {trial.lane} {trial.label}") for trial in failed)]
 
     def report(self) -> Report:
         """Return what each engine did and what was chosen: text in a terminal, a table in a notebook."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Floats
-from nurf.export._forms import Form, KernelSums, Layers, form_of
+from nurf.export._cores import KernelSums, Layers, Total
+from nurf.export._forms import Form, form_of
 from nurf.export._text import formula
 
 START = """/* A fitted model of nurf: {d} inputs, {k} output{s}. C99, with math.h alone.
@@ -102,70 +103,89 @@ BACKWARD    }
 """
 
 KERNEL = """
-static inline double phi(double t) { return PHI_0; }
-static inline double phi1(double t) { return PHI_1; }
-static inline double phi2(double t) { return PHI_2; }
-static inline double phi3(double t) { return PHI_3; }
+static inline double phi@(double t) { return PHI_0; }
+static inline double phi1@(double t) { return PHI_1; }
+static inline double phi2@(double t) { return PHI_2; }
+static inline double phi3@(double t) { return PHI_3; }
 
-static inline double dot(const double *a, const double *b)
+static inline double dot@(const double *a, const double *b)
 {
     double sum = 0;
-    for (int i = 0; i < DIRECTIONS; i++)
+    for (int i = 0; i < DIRECTIONS@; i++)
         sum += a[i] * b[i];
     return sum;
 }
 
-static void add(double value, const double *slopes, const double *coef, double *y, double h[OUTPUTS][DIRECTIONS])
+static void add@(double value, const double *slopes, const double *coef, double *y, double h[OUTPUTS][DIRECTIONS@])
 {
     for (int k = 0; k < OUTPUTS; k++) {
         y[k] += coef[k] * value;
-        for (int i = 0; i < DIRECTIONS; i++)
+        for (int i = 0; i < DIRECTIONS@; i++)
             h[k][i] += coef[k] * slopes[i];
     }
 }
 
-static void core(const double *z, double *y, double *g)
+static void core@(const double *z, double *y, double *g)
 {
-    double u[DIRECTIONS], w[DIRECTIONS], slopes[DIRECTIONS], h[OUTPUTS][DIRECTIONS];
-    for (int i = 0; i < DIRECTIONS; i++) {
+    double u[DIRECTIONS@], w[DIRECTIONS@], slopes[DIRECTIONS@], h[OUTPUTS][DIRECTIONS@];
+    for (int i = 0; i < DIRECTIONS@; i++) {
         u[i] = 0;
         for (int j = 0; j < INPUTS; j++)
-            u[i] += MATRIX[j][i] * z[j];
+            u[i] += MATRIX@[j][i] * z[j];
     }
     for (int k = 0; k < OUTPUTS; k++) {
         y[k] = 0;
-        for (int i = 0; i < DIRECTIONS; i++)
+        for (int i = 0; i < DIRECTIONS@; i++)
             h[k][i] = 0;
     }
 TERMS    for (int k = 0; k < OUTPUTS && g != NULL; k++)
         for (int j = 0; j < INPUTS; j++)
-            g[k * INPUTS + j] = dot(h[k], MATRIX[j]);
+            g[k * INPUTS + j] = dot@(h[k], MATRIX@[j]);
 }
 """
 
 TERMS = {
-    0: """        double value = phi(t);
-        for (int i = 0; i < DIRECTIONS; i++)
-            slopes[i] = phi1(t) * w[i];
+    0: """        double value = phi@(t);
+        for (int i = 0; i < DIRECTIONS@; i++)
+            slopes[i] = phi1@(t) * w[i];
 """,
-    1: """        const double *v = DIRECTION_N_0[n];
-        double along = dot(w, v), value = -phi1(t) * along;
-        for (int i = 0; i < DIRECTIONS; i++)
-            slopes[i] = -(phi1(t) * v[i] + phi2(t) * along * w[i]);
+    1: """        const double *v = DIRECTION@_N_0[n];
+        double along = dot@(w, v), value = -phi1@(t) * along;
+        for (int i = 0; i < DIRECTIONS@; i++)
+            slopes[i] = -(phi1@(t) * v[i] + phi2@(t) * along * w[i]);
 """,
-    2: """        const double *v = DIRECTION_N_0[n], *s = DIRECTION_N_1[n];
-        double a = dot(w, v), b = dot(w, s), c = dot(v, s), value = phi2(t) * a * b + phi1(t) * c;
-        for (int i = 0; i < DIRECTIONS; i++)
-            slopes[i] = phi3(t) * a * b * w[i] + phi2(t) * (b * v[i] + a * s[i] + c * w[i]);
+    2: """        const double *v = DIRECTION@_N_0[n], *s = DIRECTION@_N_1[n];
+        double a = dot@(w, v), b = dot@(w, s), c = dot@(v, s), value = phi2@(t) * a * b + phi1@(t) * c;
+        for (int i = 0; i < DIRECTIONS@; i++)
+            slopes[i] = phi3@(t) * a * b * w[i] + phi2@(t) * (b * v[i] + a * s[i] + c * w[i]);
 """,
 }
 
 TERM = """    for (int n = 0; n < SIZE; n++) {
-        for (int i = 0; i < DIRECTIONS; i++)
-            w[i] = u[i] - POINTS_N[n][i];
-        double t = 0.5 * dot(w, w);
-BODY        add(value, slopes, COEF_N[n], y, h);
+        for (int i = 0; i < DIRECTIONS@; i++)
+            w[i] = u[i] - POINTS@_N[n][i];
+        double t = 0.5 * dot@(w, w);
+BODY        add@(value, slopes, COEF@_N[n], y, h);
     }
+"""
+
+TOTAL = """
+static void core(const double *z, double *y, double *g)
+{
+    static void (*const parts[])(const double *, double *, double *) = {PARTS};
+    double values[OUTPUTS], gradients[OUTPUTS * INPUTS];
+    for (int k = 0; k < OUTPUTS; k++)
+        y[k] = 0;
+    for (int i = 0; i < OUTPUTS * INPUTS && g != NULL; i++)
+        g[i] = 0;
+    for (int n = 0; n < N_PARTS; n++) {
+        parts[n](z, values, g != NULL ? gradients : NULL);
+        for (int k = 0; k < OUTPUTS; k++)
+            y[k] += values[k];
+        for (int i = 0; i < OUTPUTS * INPUTS && g != NULL; i++)
+            g[i] += gradients[i];
+    }
+}
 """
 
 
@@ -223,21 +243,30 @@ def _layers(form: Form) -> str:
 
 
 def _kernel(form: Form) -> str:
+    return _sums(form.core)
+
+
+def _total(form: Form) -> str:
     core: Any = form.core
-    data = f"#define DIRECTIONS {core.matrix.shape[1]}\n" + _array("MATRIX", core.matrix)
+    texts = [_sums(part, f"_{number}") for number, part in enumerate(core.parts)]
+    names = ", ".join(f"core_{number}" for number in range(len(texts)))
+    return "\n".join(texts) + TOTAL.replace("N_PARTS", str(len(texts))).replace("PARTS", names)
+
+
+def _sums(core: Any, suffix: str = "") -> str:
+    """Return the program of sums of kernels, with a suffix after its names, which have an @ there."""
+    data = f"#define DIRECTIONS{suffix} {core.matrix.shape[1]}\n" + _array(f"MATRIX{suffix}", core.matrix)
     loops = ""
     for number, term in enumerate(core.terms):
-        data += _array(f"POINTS_{number}", term.points) + _array(f"COEF_{number}", term.coef)
+        data += _array(f"POINTS{suffix}_{number}", term.points) + _array(f"COEF{suffix}_{number}", term.coef)
         for i, directions in enumerate(term.directions):
-            data += _array(f"DIRECTION_{number}_{i}", directions)
+            data += _array(f"DIRECTION{suffix}_{number}_{i}", directions)
         loop = TERM.replace("BODY", TERMS[len(term.directions)]).replace("SIZE", str(len(term.points)))
-        for place in ("POINTS", "COEF", "DIRECTION"):
-            loop = loop.replace(f"{place}_N", f"{place}_{number}")
-        loops += loop
+        loops += loop.replace("@_N", f"@_{number}")
     text = KERNEL.replace("TERMS", loops)
     for order, profile in enumerate(core.profiles):
         text = text.replace(f"PHI_{order}", formula(profile, "t"))
-    return data + text
+    return data + text.replace("@", suffix)
 
 
 def _array(name: str, array: Floats) -> str:
@@ -253,4 +282,4 @@ def _braces(values: Any) -> str:
     return values.hex() if isinstance(values, float) else str(values)
 
 
-_CORES: dict[type, Callable[[Form], str]] = {Layers: _layers, KernelSums: _kernel}
+_CORES: dict[type, Callable[[Form], str]] = {Layers: _layers, KernelSums: _kernel, Total: _total}

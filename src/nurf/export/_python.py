@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Floats
-from nurf.export._forms import Form, KernelSums, Layers, form_of
+from nurf.export._cores import KernelSums, Layers, Total
+from nurf.export._forms import Form, form_of
 from nurf.export._text import formula
 
 START = '''"""A fitted model of nurf: {d} inputs, {outputs}. It needs nothing but Python.
@@ -113,46 +114,57 @@ def core(z):
 
 KERNEL = """
 
-def phi(t):
-    return {phi0}
+def phi{n}(t):
+    return {zeroth}
 
 
-def phi1(t):
-    return {phi1}
+def phi1{n}(t):
+    return {first}
 
 
-def phi2(t):
-    return {phi2}
+def phi2{n}(t):
+    return {second}
 
 
-def phi3(t):
-    return {phi3}
+def phi3{n}(t):
+    return {third}
 
 
-def core(z):
-    u = [dot(row, z) for row in MATRIX]
+def core{n}(z):
+    u = [dot(row, z) for row in MATRIX{n}]
     y, h = [0.0] * N_OUTPUTS, [[0.0] * len(u) for _ in range(N_OUTPUTS)]
-    for terms in TERMS:
+    for terms in TERMS{n}:
         for point, directions, coef in terms:
             w = [a - b for a, b in zip(u, point)]
             t = 0.5 * dot(w, w)
             along = [dot(w, v) for v in directions]
             if len(directions) == 0:
-                value, slopes = phi(t), [phi1(t) * a for a in w]
+                value, slopes = phi{n}(t), [phi1{n}(t) * a for a in w]
             elif len(directions) == 1:
-                value = -phi1(t) * along[0]
-                slopes = [-(phi1(t) * v + phi2(t) * along[0] * a) for a, v in zip(w, directions[0])]
+                value = -phi1{n}(t) * along[0]
+                slopes = [-(phi1{n}(t) * v + phi2{n}(t) * along[0] * a) for a, v in zip(w, directions[0])]
             else:
                 product = dot(*directions)
-                value = phi2(t) * along[0] * along[1] + phi1(t) * product
+                value = phi2{n}(t) * along[0] * along[1] + phi1{n}(t) * product
                 slopes = [
-                    phi3(t) * along[0] * along[1] * a + phi2(t) * (along[1] * v + along[0] * s + product * a)
+                    phi3{n}(t) * along[0] * along[1] * a + phi2{n}(t) * (along[1] * v + along[0] * s + product * a)
                     for a, v, s in zip(w, *directions)
                 ]
             for k, c in enumerate(coef):
                 y[k] += c * value
                 h[k] = [a + c * b for a, b in zip(h[k], slopes)]
-    return y, [[dot(row, column) for column in zip(*MATRIX)] for row in h]
+    return y, [[dot(row, column) for column in zip(*MATRIX{n})] for row in h]
+"""
+
+TOTAL = """
+
+def core(z):
+    y, g = [0.0] * N_OUTPUTS, [[0.0] * len(z) for _ in range(N_OUTPUTS)]
+    for part in ({parts}):
+        values, gradients = part(z)
+        y = [a + b for a, b in zip(y, values)]
+        g = [[a + b for a, b in zip(*rows)] for rows in zip(g, gradients)]
+    return y, g
 """
 
 
@@ -196,16 +208,26 @@ def _layers(form: Form) -> str:
 
 
 def _kernel(form: Form) -> str:
+    return f"N_OUTPUTS = {form.n_outputs}\n" + _sums(form.core)
+
+
+def _total(form: Form) -> str:
     core: Any = form.core
+    texts = [_sums(part, f"_{number}") for number, part in enumerate(core.parts)]
+    names = ", ".join(f"core_{number}" for number in range(len(texts)))
+    return f"N_OUTPUTS = {form.n_outputs}\n" + "\n\n".join(texts) + TOTAL.format(parts=names)
+
+
+def _sums(core: Any, n: str = "") -> str:
+    """Return the program of sums of kernels, with ``n`` after its names."""
     terms = []
     for term in core.terms:
         directions: Any = np.stack(term.directions, 1) if term.directions else [[]] * len(term.points)
         rows = zip(term.points, directions, term.coef, strict=True)
         terms.append("[" + ",\n".join(f"({', '.join(_literal(np.asarray(a)) for a in row)})" for row in rows) + "]")
-    data = f"N_OUTPUTS = {form.n_outputs}\nMATRIX = {_literal(core.matrix.T)}\nTERMS = [{', '.join(terms)}]\n"
-    return data + KERNEL.format(
-        **{f"phi{order or 0}": formula(profile, "t") for order, profile in enumerate(core.profiles)}
-    )
+    data = f"MATRIX{n} = {_literal(core.matrix.T)}\nTERMS{n} = [{', '.join(terms)}]\n"
+    profiles = [formula(profile, "t") for profile in core.profiles]
+    return data + KERNEL.format(n=n, **dict(zip(("zeroth", "first", "second", "third"), profiles, strict=True)))
 
 
 def _literal(array: Floats) -> str:
@@ -213,4 +235,4 @@ def _literal(array: Floats) -> str:
     return repr(array.tolist())
 
 
-_CORES: dict[type, Callable[[Form], str]] = {Layers: _layers, KernelSums: _kernel}
+_CORES: dict[type, Callable[[Form], str]] = {Layers: _layers, KernelSums: _kernel, Total: _total}

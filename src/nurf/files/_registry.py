@@ -41,8 +41,7 @@ from nurf.networks import (
 )
 from nurf.solvers import Loss
 from nurf.solvers._coverage import Uncertainty
-from nurf.solvers.process._held_out import HeldOutErrors
-from nurf.solvers.process._posterior import ProcessPosterior
+from nurf.solvers.process import HeldOutErrors, ProcessPosterior
 from nurf.solvers.ridge._posterior import Posterior
 from nurf.solvers.sparse._penalties import L1, LogPenalty, Squared
 from nurf.training._crossfit import CrossFit
@@ -145,6 +144,13 @@ def _limit_scaling(values: Fields) -> None:
             )
 
 
+def _limit_average(values: Fields) -> None:
+    members, weights = values.get("members", ()), values.get("weights")
+    if not members or (weights is not None and weights.shape != (len(members),)):
+        shape = None if weights is None else weights.shape
+        raise ValueError(f"`members` must be at least one with a weight each, got {len(members)}, and weights {shape}")
+
+
 _ACTIVATIONS = (Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus, SiLU, Tanh)
 _DENSITIES = (ActiveSubspace, Local, Nonlocal, Representation, Uniform)
 _PARTS_OF_DENSITIES = (Ball, Box, Cauchy, Gaussian, Logistic, Metropolis, Rejection)
@@ -170,6 +176,6 @@ RESULTS = Registry(
         + _UNCERTAINTIES
         + _FITS
     ),
-    limits={Jet: _limit_frames, Features: _limit_degree, Scaling: _limit_scaling},
+    limits={Jet: _limit_frames, Features: _limit_degree, KernelAverage: _limit_average, Scaling: _limit_scaling},
     protocols={Domain: (Ball, Box), Sampler: (Metropolis, Rejection), Uncertainty: _UNCERTAINTIES},
 )

@@ -11,6 +11,7 @@ from nurf.jets import Jet
 from nurf.networks import Features, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, LeaveOneOut, Loss, Rule
 from nurf.solvers.ridge import LeastSquares, Ridge, largest_near_best
+from nurf.solvers.ridge._selection import TOLERANCE
 from nurf.training._fit import ShallowFit
 
 # Rounded, so that every machine has the same numbers. The smallest are lost in the rounding of a Gram matrix.
@@ -68,14 +69,16 @@ def fit_least_squares(
     return _better(fit, _fit_path(problem, loss, PRECISE_ALPHAS, rule))
 
 
-def fit_ridge(ridge: Ridge, alphas: Array | None, rule: Rule) -> ShallowFit:
+def fit_ridge(ridge: Ridge, alphas: Array | None, rule: Rule, tolerance: float = TOLERANCE) -> ShallowFit:
     """Return the best fit along a path of alphas that a Gram matrix can resolve.
 
-    If the largest alpha of the default path is the best, larger ones are tried too.
+    The largest alpha is taken whose error is within ``tolerance`` of the smallest. If that is the largest of the
+    default path, larger ones are tried too.
     """
-    fit = _fit_ridge(ridge, ALPHAS if alphas is None else np.asarray(alphas, float), rule, precise=False)
+    path = ALPHAS if alphas is None else np.asarray(alphas, float)
+    fit = _fit_ridge(ridge, path, rule, precise=False, tolerance=tolerance)
     if alphas is None and fit.alpha == ALPHAS[0]:
-        return _better(_fit_ridge(ridge, LARGE_ALPHAS, rule, precise=False), fit)
+        return _better(_fit_ridge(ridge, LARGE_ALPHAS, rule, precise=False, tolerance=tolerance), fit, tolerance)
     return fit
 
 
@@ -87,25 +90,25 @@ def _fit_path(problem: LeastSquares, loss: Loss, alphas: Array, rule: Rule) -> S
         for fine in (False, True)
         if np.any(precise == fine)
     ]
-    return fits[0] if len(fits) == 1 else _better(*fits)
+    return fits[0] if len(fits) == 1 else _better(fits[0], fits[1])
 
 
-def _better(first: ShallowFit, second: ShallowFit) -> ShallowFit:
+def _better(first: ShallowFit, second: ShallowFit, tolerance: float = TOLERANCE) -> ShallowFit:
     """Return the fit with the largest alpha whose error is near the best of both paths, with both paths."""
     alphas = np.concatenate([first.alphas, second.alphas])
     mean_squares = np.concatenate([first.mean_squares, second.mean_squares])
-    best = alphas[largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)))]
+    best = alphas[largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)), tolerance)]
     probed = None
     if first.probed is not None and second.probed is not None:
         probed = np.concatenate([first.probed, second.probed])
     return replace(first if best in first.alphas else second, alphas=alphas, mean_squares=mean_squares, probed=probed)
 
 
-def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool) -> ShallowFit:
+def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool, tolerance: float = TOLERANCE) -> ShallowFit:
     ridge_alphas = alphas * (ridge.feature_energy or 1.0)
     path = ridge.solve(ridge_alphas)
     mean_squares = rule.mean_squares(ridge, ridge_alphas, path)
-    best = largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)))
+    best = largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)), tolerance)
     network = ShallowNetwork(ridge.features, path[best].reshape(-1, *ridge.jet.y.shape[1:]))
     return ShallowFit(
         network=network,

@@ -14,10 +14,13 @@ from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss, Rule
 from nurf.solvers.ridge import NormalEquations, PrimalRidge
+from nurf.solvers.ridge._selection import TOLERANCE
 from nurf.training._fit import ShallowFit
 from nurf.training._outer import fit_ridge
 
 HELD_ROWS = 5000  # at which the error is estimated
+MANY_ROWS = 20  # for each neuron, with which a smaller alpha costs nothing: ...
+ALPHA_TOLERANCE = 0.005  # ... then the largest alpha within so much of the smallest error is taken, noise included
 HELD_SHARE = 0.2  # of the rows may be among them; all others may be raced on
 
 
@@ -193,7 +196,8 @@ def fit_accumulated(
         See ``fit_outer``.
     """
     ridge = PrimalRidge(fit.network.features, sample, fit.loss, equations)
-    found = fit_ridge(ridge, alphas, rule)
+    many = equations.total_weight > MANY_ROWS * ridge.n_neurons  # weights have the mean one
+    found = fit_ridge(ridge, alphas, rule, ALPHA_TOLERANCE if many else TOLERANCE)
     return replace(found, stage=fit.stage, history=fit.history, trials=fit.trials)
 
 

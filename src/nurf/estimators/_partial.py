@@ -1,0 +1,126 @@
+"""Fits that go on with further rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from nurf._streams import Block, Reservoir, uniform_numbers
+from nurf.estimators._base import unchanged_on_error
+from nurf.estimators._blocks import read_block
+from nurf.estimators._frames import matched, require_numbers
+from nurf.estimators._streamed import FitsStreams
+from nurf.jets import Jet
+from nurf.solvers import LeaveOneOut
+from nurf.training import ShallowFit
+from nurf.training._streamed import HELD_ROWS, Accumulate, Accumulation, Units, fit_accumulated
+
+
+@dataclass(frozen=True, eq=False)
+class Running:
+    """What ``partial_fit`` knows of the rows so far: their normal equations, and a sample of them."""
+
+    units: Units
+    given: tuple[str, ...]
+    seed: int
+    n_seen: int
+    total: Accumulation
+    sample: Reservoir
+
+    def plus(self, jet: Jet, fit: ShallowFit) -> Running:
+        """Return the same with further rows."""
+        rows = self.n_seen + np.arange(len(jet))
+        sample = self.sample + Reservoir.of(jet, rows, uniform_numbers(rows, self.seed), HELD_ROWS)
+        return replace(
+            self, n_seen=self.n_seen + len(jet), total=self.total + _accumulated(self.units, fit, jet), sample=sample
+        )
+
+
+def _accumulated(units: Units, fit: ShallowFit, jet: Jet) -> Accumulation:
+    return Accumulate(lambda _: jet, units, fit.network.features, fit.loss)(Block(0, {}))
+
+
+class FitsFurtherRows(FitsStreams):
+    """A regressor to whose normal equations rows can be added."""
+
+    _running: Running | None
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        gradients: Any = None,
+        directions: Any = None,
+        hessians: Any = None,
+        sample_weight: Any = None,
+        derivative_weight: Any = None,
+    ) -> Self:
+        """Fit the network to further rows.
+
+        The first call is ``fit``: scaling, hyperplanes, width and the weight of derivatives are chosen from its rows
+        and stay. Each later call adds its rows to the normal equations, and finds alpha and the outer weights anew from
+        all rows so far, so that the order of the later calls does not matter. So the first rows should be like the
+        others, and some thousands. The error is estimated by leave-one-out at up to 5000 of all rows. The model keeps
+        its normal equations, N x N numbers; ``fit`` and ``fit_blocks`` do not, so that ``partial_fit`` after these
+        starts anew, with a warning.
+
+        Parameters
+        ----------
+        X, y, gradients, directions, hessians, sample_weight, derivative_weight
+            See ``fit``. All calls must have the same kinds of data. Weights are in the same unit in all calls.
+
+        Returns
+        -------
+        self
+        """
+        data = {
+            "gradients": gradients,
+            "directions": directions,
+            "hessians": hessians,
+            "sample_weight": sample_weight,
+            "derivative_weight": derivative_weight,
+        }
+        running: Running | None = getattr(self, "_running", None)
+        if running is None and hasattr(self, "fit_"):
+            warnings.warn(
+                "`partial_fit` starts anew: it needs normal equations, which `fit` and `fit_blocks` do not keep",
+                stacklevel=2,
+            )
+        if self.loss == "huber":
+            raise ValueError("`loss` must be 'squared' for `partial_fit`, got 'huber': it needs all rows at once")
+        with unchanged_on_error(self):
+            if running is None:
+                self.fit(X, y, **data)
+            found = self._continue(running, X, y, data)
+        return self._warned(found)
+
+    def _continue(self, running: Running | None, X: Any, y: Any, data: dict[str, Any]) -> list[Warning]:
+        """Add rows to the normal equations; with the first rows, start them."""
+        require_numbers(X=X, y=y)
+        data = matched(X, y=y, **data)
+        y = data.pop("y")
+        X, y = validate_data(self, X, y, reset=False, multi_output=True, y_numeric=True, dtype=np.float64)
+        given = {name: value for name, value in data.items() if value is not None}
+        if running is not None and running.given != tuple(sorted(given)):
+            before, now = (", ".join(names) or "none" for names in (running.given, sorted(given)))
+            raise ValueError(f"all calls must have the same kinds of data beside X and y, got {before} and then {now}")
+        jet = read_block(Block(0, {"X": X, "y": y, **given}))
+        fit = self.fit_
+        if running is None:
+            seed, weights = int(self._generator().integers(2**62)), jet.weights(0)
+            units = Units(self.scaling_, float(weights[weights > 0].mean()))
+            rows = np.arange(len(jet))
+            sample = Reservoir.of(jet, rows, uniform_numbers(rows, seed), HELD_ROWS)
+            self._running = Running(units, tuple(sorted(given)), seed, len(jet), _accumulated(units, fit, jet), sample)
+            return []
+        running = running.plus(jet, fit)
+        rule = LeaveOneOut(multiples=running.sample.multiples)
+        fit = fit_accumulated(fit, running.total.equations, running.units(running.sample.jet), rule, self._alphas())
+        found = self._set_streamed(fit, running.units, running.sample, running.total.n_rows, self.gradient_check_)
+        self._running = running
+        return found
