@@ -226,6 +226,18 @@ class TestReport:
         assert command("report", tmp_path / "m.nurf", "-o", tmp_path / "r.html")[0] == 0
         assert "The file holds no samples" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
+    def test_a_table_of_other_rows_is_a_test(self, folder, tmp_path, command):
+        problem = nurf.problems.get("planar_wave")
+        jet = problem.jet(problem.sample(20, np.random.default_rng(5)))
+        frame = pd.DataFrame(jet.X, columns=["x1", "x2"]).assign(y=jet.y)[["y", "x2", "x1"]]
+        frame.to_csv(tmp_path / "test.csv", index=False)
+        arguments = ("report", folder / "model.nurf", "--test", tmp_path / "test.csv", "-o", tmp_path / "r.html")
+        assert command(*arguments)[0] == 0
+        page = (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert "the rows of test.csv, to which the model was not fitted" in page
+        error = nurf.load(folder / "model.nurf").predict(frame[["x1", "x2"]]) - jet.y
+        assert f"{np.sqrt(np.mean(error**2)):.3g}" in page
+
 
 class TestCheck:
     def test_gradients_that_belong_to_the_values(self, tmp_path, command):
