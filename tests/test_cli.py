@@ -139,6 +139,16 @@ class TestFit:
             "nurf: bad.csv, column 'y', line 3: expected a number, got 'three'\n",
         )
 
+    @pytest.mark.parametrize(("n", "words"), [(1, "not known: there are too few samples"), (3, "at new points")])
+    def test_a_few_samples_give_a_model_and_a_report(self, tmp_path, command, n, words):
+        path = tmp_path / "few.csv"
+        path.write_text("x,y\n" + "1,2\n2,3\n3,5\n"[: 4 * n])
+        code, output, _ = command("fit", path, "-t", "y", "--engine", "wide", "-o", tmp_path / "few.nurf")
+        assert code == 0
+        assert words in output
+        assert command("report", tmp_path / "few.nurf", "-o", tmp_path / "few.html")[0] == 0
+        assert "No rows were left out" in (tmp_path / "few.html").read_text(encoding="utf-8")
+
     def test_debug_shows_where_anywhere(self, tmp_path):
         for arguments in (("--debug", "fit", "no.csv", "-t", "y"), ("fit", "no.csv", "-t", "y", "--debug")):
             with pytest.raises(FileNotFoundError):

@@ -293,5 +293,6 @@ def _print_fit(model: Surrogate, table: SampleTable, out: Path) -> None:
     typer.echo(str(model.leaderboard_))
     scales = np.ravel(model.scaling_.y_scale)
     for name, error, scale in zip(table.roles.targets, np.ravel(model.estimated_error_), scales, strict=True):
-        typer.echo(f"{name}: estimated error {error:.3g} at new points, {error / scale:.2%} of its standard deviation")
+        share = f"{error:.3g} at new points, {100 * error / scale:.2g}% of its standard deviation"
+        typer.echo(f"{name}: estimated error {share if np.isfinite(error) else 'not known: there are too few samples'}")
     typer.echo(f"wrote {out}")

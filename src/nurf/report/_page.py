@@ -102,7 +102,7 @@ class Target:
     @cached_property
     def slices(self) -> list[figures.Picture]:
         """Slices through the function, with intervals; none if there are too few samples for intervals."""
-        if self._shown is None or self.model.uncertainty_ is None:
+        if self._shown is None or self.model.uncertainty_ is None or not np.isfinite(self.estimate):
             return []
         return figures.slices(self.model, self._shown, self.output, self.names)
 
