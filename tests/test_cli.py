@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,6 @@ from typer.testing import CliRunner
 import nurf
 from nurf.cli import _terminal
 from nurf.cli._app import app
-from nurf.cli._options import complete_columns, complete_problems
 from nurf.cli._run import run
 
 # one machine is slow, another crowded: a large budget does not make this fit longer, and a small one might refuse it
@@ -139,6 +139,16 @@ class TestFit:
             "nurf: bad.csv, column 'y', line 3: expected a number, got 'three'\n",
         )
 
+    @pytest.mark.parametrize(("n", "words"), [(1, "not known: there are too few samples"), (3, "at new points")])
+    def test_a_few_samples_give_a_model_and_a_report(self, tmp_path, command, n, words):
+        path = tmp_path / "few.csv"
+        path.write_text("x,y\n" + "1,2\n2,3\n3,5\n"[: 4 * n])
+        code, output, _ = command("fit", path, "-t", "y", "--engine", "wide", "-o", tmp_path / "few.nurf")
+        assert code == 0
+        assert words in output
+        assert command("report", tmp_path / "few.nurf", "-o", tmp_path / "few.html")[0] == 0
+        assert "No rows were left out" in (tmp_path / "few.html").read_text(encoding="utf-8")
+
     def test_debug_shows_where_anywhere(self, tmp_path):
         for arguments in (("--debug", "fit", "no.csv", "-t", "y"), ("fit", "no.csv", "-t", "y", "--debug")):
             with pytest.raises(FileNotFoundError):
@@ -153,7 +163,9 @@ class TestPredict:
         frame = pd.read_csv(io.StringIO(output))
         model, X = nurf.load(folder / "model.nurf"), pd.read_csv(folder / "new.csv")[["x1", "x2"]]
         values, deviations = model.predict(X, return_std=True)
-        slopes, slope_deviations = model.predict_gradient(X, return_std=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # if derivatives were not used, their deviations are a guess
+            slopes, slope_deviations = model.predict_gradient(X, return_std=True)
         low, high = model.predict_interval(X, 0.9).T
         names = ["y", "y_std", "y_low", "y_high", "dy_x1", "dy_x2", "dy_x1_std", "dy_x2_std"]
         assert list(frame.columns) == names
@@ -223,6 +235,18 @@ class TestReport:
         nurf.RandomFeatureRegressor(10, width=0.5, random_state=0).fit(X, X[:, 0] ** 2).save(tmp_path / "m.nurf")
         assert command("report", tmp_path / "m.nurf", "-o", tmp_path / "r.html")[0] == 0
         assert "The file holds no samples" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+    def test_a_table_of_other_rows_is_a_test(self, folder, tmp_path, command):
+        problem = nurf.problems.get("planar_wave")
+        jet = problem.jet(problem.sample(20, np.random.default_rng(5)))
+        frame = pd.DataFrame(jet.X, columns=["x1", "x2"]).assign(y=jet.y)[["y", "x2", "x1"]]
+        frame.to_csv(tmp_path / "test.csv", index=False)
+        arguments = ("report", folder / "model.nurf", "--test", tmp_path / "test.csv", "-o", tmp_path / "r.html")
+        assert command(*arguments)[0] == 0
+        page = (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert "the rows of test.csv, to which the model was not fitted" in page
+        error = nurf.load(folder / "model.nurf").predict(frame[["x1", "x2"]]) - jet.y
+        assert f"{np.sqrt(np.mean(error**2)):.3g}" in page
 
 
 class TestCheck:
@@ -367,19 +391,26 @@ main()
         monkeypatch.setattr(nurf.problems, "names", fail)
         assert command("problems") == (1, "", "nurf: RuntimeError: two lines (nurf --debug shows where)\n")
 
-    def test_columns_and_problems_complete(self, folder):
-        class Context:
-            params = {"samples": folder / "samples.csv"}  # noqa: RUF012
-
-        assert complete_columns(Context, "d") == ["dy_x1", "dy_x2"]
-        assert complete_columns(Context, "x1,x") == ["x1,x1", "x1,x2"]
-        Context.params = {"samples": None}
-        assert complete_columns(Context, "") == []
-        assert complete_problems("co") == ["corner", "corner_peak"]
+    @pytest.mark.parametrize(
+        ("words", "expected"),
+        [
+            ("fit samples.csv --target d", ["dy_x1", "dy_x2"]),
+            ("fit samples.csv -t y --inputs x1,x", ["x1,x1", "x1,x2"]),
+            ("fit --target d", []),
+            ("fit missing.csv --target d", []),
+            ("sample co", ["corner", "corner_peak"]),
+        ],
+    )
+    def test_the_shell_completes_columns_and_problems(self, folder, command, monkeypatch, words, expected):
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("_NURF_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", f"nurf {words}")
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+        code, output, _ = command()
+        assert code == 0
+        assert output.split() == expected
 
     def test_warnings_are_lines_and_progress_is_for_terminals(self, capsys, monkeypatch):
-        import warnings
-
         with _terminal.working("Working"):
             warnings.warn("several\nlines", stacklevel=1)
         assert capsys.readouterr() == ("", "nurf: several lines\n")

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 from nurf import KernelFeatureRegressor, RandomFeatureRegressor, Surrogate, load
-from nurf.report import Evidence, gather, render
+from nurf.report import Evidence, gather, predicted_at, render
 from nurf.report._page import Errors
 
 NASTY = "<script>alert(1)</script> $x^{ &amp; \"'"
@@ -148,6 +148,25 @@ class TestEvidence:
         with pytest.raises(ValueError, match="must have 2 inputs and 1 targets, as the model has, got 3 and 1"):
             render(other, evidence=gather(model, X, y, seconds=0.0))
 
+    @pytest.mark.parametrize("k", [1, 2])
+    def test_new_rows_are_predicted_by_the_model_itself(self, k):
+        model, X, y, _ = fitted(k=k)
+        points, values, slopes = data(n=25, k=k, seed=1)
+        fresh = pd.DataFrame(points, columns=X.columns)
+        alone = predicted_at(model, fresh, values, gradients=slopes, targets=["a", "b"][:k], source="new.csv")
+        assert_allclose(alone.predicted, model.predict(fresh).reshape(25, k))
+        assert_array_equal(alone.X, points)
+        assert (alone.n_refits, alone.n_samples, alone.targets) == (0, 0, ("a", "b")[:k])
+        known = slopes.reshape(25, k, 3)
+        errors = np.linalg.norm(known - model.predict_gradient(fresh).reshape(known.shape), axis=(0, 2))
+        assert_allclose(alone.gradient_errors, errors / np.linalg.norm(known, axis=(0, 2)))
+        assert "rows of new.csv, to which the model was not fitted" in render(model, evidence=alone)
+        gather(model, X, y, seconds=0.0, targets=["c", "d"][:k]).attach(model)
+        beside = predicted_at(model, fresh, values)
+        assert (beside.n_samples, beside.targets) == (40, ("c", "d")[:k])
+        assert_array_equal(beside.X, X)
+        assert_array_equal(beside.true, values.reshape(25, k))
+
 
 class TestErrors:
     def test_against_their_definitions(self):
@@ -183,7 +202,7 @@ class TestPage:
         titles = [attributes["aria-label"] for tag, attributes in tags.found if tag == "figure"]
         assert titles[:3] == ["estimated errors of all engines", "predicted against true", "residuals"]
         assert titles[3:8] == ["along x0", "along x1", "along x2", "sensitivity", "active directions"]
-        assert re.fullmatch(r"30 hyperplanes, \d+ of which pass between samples", titles[8])
+        assert re.fullmatch(r"lift: 30 hyperplanes, \d+ of which pass between samples", titles[8])
         assert len(titles) == 9
         text = " ".join("".join(tags.text).split())
         for words in ("wing.nurf", "lift", "fitted to 40 samples of runs.csv", "without each of 5 fifths", "R²"):
@@ -231,6 +250,11 @@ class TestPage:
         with pytest.warns(UserWarning, match="contradict"):
             model = Surrogate(None, engines=[SAMPLED]).fit(X, y, gradients=-gradients)
         assert "The gradients contradict the values: the gradients have the wrong sign" in render(model)
+
+    def test_findings_have_the_names_of_targets(self):
+        model, X, y, _ = fitted(n=100, k=2)
+        page = render(model, evidence=gather(model, X, y, targets=["lift", "drag"], seconds=0.0))
+        assert re.search("Gradients beside values: (lift|drag): the gradients explain", page)
 
     def test_settings_of_matplotlib_stay_as_they_are(self):
         import matplotlib as mpl

@@ -82,14 +82,14 @@ class Choice:
 
 
 def _found(role: str, patterns: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that have one of the names or fit one of the patterns, in their order."""
-    found: set[str] = set()
+    """Return the columns that have one of the names or fit one of the patterns, in the order of these."""
+    found: dict[str, None] = {}
     for pattern in patterns:
         fitting = [pattern] if pattern in columns else [name for name in columns if fnmatchcase(name, pattern)]
         if not fitting:
             raise ValueError(f"no column fits the {role} {pattern!r}: there are {_listed(columns)}")
-        found |= set(fitting)
-    return tuple(name for name in columns if name in found)
+        found |= dict.fromkeys(fitting)
+    return tuple(found)
 
 
 def _by_input(group: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:

@@ -38,10 +38,10 @@ class Samples:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, table: Table, choice: Choice) -> Samples:
+    def of(cls, table: Table, choice: Choice, vary: bool = True) -> Samples:
         """Return the samples of a table; raise a ``ValueError`` that names column and line if something is wrong.
 
-        Rows without a value of a target are left out.
+        Rows without a value of a target are left out. Inputs and targets must ``vary``, or nothing can be learned.
         """
         roles = choice.roles([str(name) for name in table.frame.columns])
         X = inputs_of(table, roles.inputs)
@@ -49,10 +49,11 @@ class Samples:
         known = ~np.isnan(y).any(axis=1)
         if not known.any():
             raise ValueError(f"{table.name}: no row has values of {', '.join(map(repr, roles.targets))}")
-        for name, column in [*((name, X[name].to_numpy()[known]) for name in roles.inputs)]:
-            _require_variation(table, name, column, f"leave it out by --ignore {name}")
-        for name, column in zip(roles.targets, y[known].T, strict=True):
-            _require_variation(table, name, column, "there is nothing to learn")
+        if vary:
+            for name in roles.inputs:
+                _require_variation(table, name, X[name].to_numpy()[known], f"leave it out by --ignore {name}")
+            for name, column in zip(roles.targets, y[known].T, strict=True):
+                _require_variation(table, name, column, "there is nothing to learn")
         gradients = _gradients(table, roles)
         if len(roles.targets) == 1:
             y = y[:, 0]

@@ -12,10 +12,21 @@ import typer
 
 from nurf import problems
 from nurf._derivative_checks import check_derivatives
+from nurf._tables import Choice, inputs_of, read_table, write_table, write_text
 from nurf._tables import Samples as SampleTable
-from nurf._tables import inputs_of, read_table, write_table, write_text
-from nurf.cli._models import input_names, loaded, predictions
-from nurf.cli._options import Gradients, Ignored, Inputs, Model, Samples, Seed, Target, chosen, complete_problems
+from nurf.cli._models import input_names, loaded, predictions, target_names
+from nurf.cli._options import (
+    Gradients,
+    Ignored,
+    Inputs,
+    Model,
+    Samples,
+    Seed,
+    Target,
+    chosen,
+    complete_problems,
+    split_names,
+)
 from nurf.cli._terminal import say, working
 from nurf.estimators import Surrogate
 
@@ -136,14 +147,31 @@ def predict(
 def report(
     model: Model,
     out: Annotated[Path, typer.Option("--out", "-o", help="File for the page.")] = Path("report.html"),
+    test: Annotated[
+        Path | None,
+        typer.Option(help="Table of rows that were not fitted, to show errors at these.", show_default=False),
+    ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", "-t", help="Targets in --test; by default as in the fit.", show_default=False),
+    ] = None,
+    gradients: Gradients = None,
 ) -> None:
     """Write a report of a model: one HTML page with its pictures, which needs no network."""
-    from nurf.report import render  # matplotlib takes a second
+    from nurf.report import predicted_at, render  # matplotlib takes a second
 
     _require_folder(out)
-    fitted = loaded(model)
+    fitted, evidence = loaded(model), None
+    if test is not None:
+        names = split_names(target) or target_names(fitted)
+        choice = Choice(names, split_names(gradients), tuple(input_names(fitted)))
+        rows = SampleTable.of(read_table(test), choice, vary=False)
+        points = rows.X if hasattr(fitted, "feature_names_in_") else rows.X.to_numpy()
+        evidence = predicted_at(
+            fitted, points, rows.y, gradients=rows.gradients, targets=rows.roles.targets, source=test.name
+        )
     with working("Drawing"):
-        page = render(fitted, title=model.name)
+        page = render(fitted, title=model.name, evidence=evidence)
     write_text(page, out)
     typer.echo(out)
 
@@ -265,5 +293,6 @@ def _print_fit(model: Surrogate, table: SampleTable, out: Path) -> None:
     typer.echo(str(model.leaderboard_))
     scales = np.ravel(model.scaling_.y_scale)
     for name, error, scale in zip(table.roles.targets, np.ravel(model.estimated_error_), scales, strict=True):
-        typer.echo(f"{name}: estimated error {error:.3g} at new points, {error / scale:.2%} of its standard deviation")
+        share = f"{error:.3g} at new points, {100 * error / scale:.2g}% of its standard deviation"
+        typer.echo(f"{name}: estimated error {share if np.isfinite(error) else 'not known: there are too few samples'}")
     typer.echo(f"wrote {out}")

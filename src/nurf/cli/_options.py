@@ -24,10 +24,12 @@ def split_names(texts: list[str] | None) -> tuple[str, ...]:
 
 def complete_columns(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the names of the columns of the file that start like this, for the completion of a shell."""
+    given = [ctx.params.get("samples"), *ctx.args]  # the latter before an option without its value
+    files = [path for path in map(Path, filter(None, given)) if path.is_file()]
     try:
-        with Path(str(ctx.params.get("samples"))).open(encoding="utf-8-sig") as file:
+        with files[0].open(encoding="utf-8-sig") as file:
             names = [name.strip().strip('"') for name in file.readline(100_000).split(",")]
-    except (OSError, UnicodeError):
+    except (IndexError, OSError, UnicodeError):
         return []
     before, comma, start = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in names if name.startswith(start)]

@@ -3,7 +3,7 @@
 They need matplotlib and jinja2: ``pip install "nurf[cli]"``.
 """
 
-from nurf.report._evidence import Evidence, gather
+from nurf.report._evidence import Evidence, gather, predicted_at
 from nurf.report._page import render
 
-__all__ = ["Evidence", "gather", "render"]
+__all__ = ["Evidence", "gather", "predicted_at", "render"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -50,6 +50,8 @@ class Evidence:
         Number of refits; 0 if the rows were not among the samples at all.
     coverage : float
         That of the intervals.
+    test_source : str
+        Where the rows come from, if they were not among the samples.
     """
 
     targets: tuple[str, ...]
@@ -64,6 +66,7 @@ class Evidence:
     gradient_errors: Array
     n_refits: int
     coverage: float = COVERAGE
+    test_source: str = ""
 
     def __post_init__(self) -> None:
         k, t = len(self.targets), len(self.rows)
@@ -124,7 +127,6 @@ def gather(
     values = np.asarray(y, float)
     n, columns = len(values), values.reshape(len(values), -1)
     k = columns.shape[1]
-    targets = (["y"] if values.ndim == 1 else [f"y{q}" for q in range(k)]) if targets is None else targets
     parts = list(_refits(model, X, values, gradients, rng, seconds))
     empty = (np.empty(0, np.int64), np.empty((0, k)), np.empty((0, k, 2)), np.empty((0, 2, k)))
     rows, predicted, intervals, squares = (np.concatenate(arrays) for arrays in zip(empty, *parts, strict=True))
@@ -132,7 +134,7 @@ def gather(
     with np.errstate(invalid="ignore"):
         errors = np.sqrt(np.divide(*np.sum(squares, axis=0)))
     return Evidence(
-        targets=tuple(targets),
+        targets=_names(targets, values),
         source=source,
         n_samples=n,
         X=np.asarray(X, float)[some],
@@ -144,6 +146,57 @@ def gather(
         gradient_errors=errors,
         n_refits=len(parts),
     )
+
+
+def predicted_at(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    gradients: Any = None,
+    targets: Sequence[str] | None = None,
+    source: str = "",
+) -> Evidence:
+    """Return predictions of a fitted model at rows that it was not fitted to, with the samples that are stored with it.
+
+    Parameters
+    ----------
+    model : regressor of nurf
+    X, y, gradients
+        New rows. They take the place of samples, too, if none are stored.
+    targets : sequence of str, optional
+        Names of the outputs, if none are stored.
+    source : str, optional
+        Where the rows come from.
+    """
+    stored = Evidence.of(model)
+    values = np.asarray(y, float)
+    columns = values.reshape(len(values), -1)
+    slopes = None if gradients is None else np.asarray(gradients, float)
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        predicted, intervals, squares = tested(model, X, values, slopes)
+        errors = np.sqrt(np.divide(*squares[0]))
+    kept = np.unique(np.linspace(0, len(values) - 1, MOST_ROWS).astype(np.int64))
+    found: dict[str, Any] = {
+        "rows": kept,
+        "true": columns[kept],
+        "predicted": predicted[kept],
+        "intervals": intervals[kept],
+        "gradient_errors": errors,
+        "n_refits": 0,
+        "test_source": source,
+    }
+    if stored is not None:
+        return replace(stored, **found)
+    return Evidence(_names(targets, values), "", 0, np.asarray(X, float)[kept], columns[kept], **found)
+
+
+def _names(targets: Sequence[str] | None, y: Array) -> tuple[str, ...]:
+    """Return the names of the outputs: the given ones, or ``y``, or ``y0, y1, ...``."""
+    if targets is not None:
+        return tuple(targets)
+    return ("y",) if y.ndim == 1 else tuple(f"y{q}" for q in range(y.shape[1]))
 
 
 def _refits(

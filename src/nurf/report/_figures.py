@@ -99,8 +99,8 @@ def hyperplanes(model: Any, evidence: Evidence, output: int, names: Sequence[str
         return None
     distances = planes.signed_distance(evidence.X)
     crossing = int(np.sum((distances.min(axis=0) < 0) & (distances.max(axis=0) > 0)))
-    title = f"{len(planes)} hyperplanes, {crossing} of which pass between samples"
-    weights = np.linalg.norm(network.coef.reshape(len(planes), -1), axis=1)
+    title = f"{evidence.targets[output]}: {len(planes)} hyperplanes, {crossing} of which pass between samples"
+    weights = np.abs(network.coef.reshape(len(planes), -1)[:, output])
     largest = np.sort(np.argsort(-weights, kind="stable")[:MOST_LINES])
     planes, weights, X = planes[largest], weights[largest], evidence.X
 

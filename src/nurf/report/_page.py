@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -100,7 +102,7 @@ class Target:
     @cached_property
     def slices(self) -> list[figures.Picture]:
         """Slices through the function, with intervals; none if there are too few samples for intervals."""
-        if self._shown is None or self.model.uncertainty_ is None:
+        if self._shown is None or self.model.uncertainty_ is None or not np.isfinite(self.estimate):
             return []
         return figures.slices(self.model, self._shown, self.output, self.names)
 
@@ -150,7 +152,7 @@ def render(model: Any, *, title: str = "model", evidence: Evidence | None = None
         )
     outputs = evidence.targets if evidence else [f"output {q}" for q in range(k)] if k > 1 else ["output"]
     targets = [Target(model, evidence, q, name, names, q < MOST_TARGETS) for q, name in enumerate(outputs)]
-    board = getattr(model, "leaderboard_", None)
+    board, check = getattr(model, "leaderboard_", None), getattr(model, "gradient_check_", None)
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -169,13 +171,19 @@ def render(model: Any, *, title: str = "model", evidence: Evidence | None = None
         engine=_engine(model),
         board=board,
         chart=None if board is None else _chart(board),
-        check=getattr(model, "gradient_check_", None),
+        check=check,
+        finding="" if check is None else _named(check.message, outputs),
         lines=model.report().lines,
         summary=model.report().title,
         version=version("nurf"),
         # not escaped: the style is ours, not data
         css=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
     )
+
+
+def _named(message: str, outputs: Sequence[str]) -> str:
+    """Return a finding with the name of the output that it is about, not its number."""
+    return re.sub(r"^output (\d+):", lambda match: f"{outputs[int(match[1])]}:", message)
 
 
 def _chart(board: Any) -> figures.Picture:
