@@ -11,7 +11,7 @@ from nurf import (
     RandomFeatureRegressor,
     SparseFeatureRegressor,
 )
-from nurf.kernels import KernelNetwork
+from nurf.kernels import KernelAverage, KernelNetwork
 from nurf.networks import DeepNetwork
 
 
@@ -61,6 +61,10 @@ def sizes(network):
     """
     if isinstance(network, DeepNetwork):
         return np.abs(network.weights[-1]).ravel()
+    if isinstance(network, KernelAverage):
+        return np.concatenate(
+            [weight * sizes(member) for weight, member in zip(network.weights, network.members, strict=True)]
+        )
     if not isinstance(network, KernelNetwork):
         return np.abs(network.coefficients).ravel()
     parts = [network.tail_coef]
