@@ -70,7 +70,7 @@ class Search:
         The same for data without derivatives, which say less.
     max_rows : int, default 20000
         Hyperplanes are sampled from at most so many rows, and arms are raced on a quarter of these.
-    max_precise_operations : float, default 2e10
+    max_precise_operations : float, default 4e10
         Arms beyond the first size may have very small alphas if that takes no more operations. The winner may have them
         within ``Task.max_precise_operations``.
     """
@@ -93,7 +93,7 @@ class Search:
     rows_per_neuron: int = 4
     value_rows_per_neuron: int = 8
     max_rows: int = 20_000
-    max_precise_operations: float = 2e10
+    max_precise_operations: float = 4e10
 
     def uncertainty(self, n_samples: float) -> float:
         """Return the factor by which an estimate from so many samples must be smaller than another to be believed.
