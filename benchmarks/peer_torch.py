@@ -35,7 +35,8 @@ class Network:
         sizes = (X.shape[1], *self.hidden)
         layers = [(torch.nn.Linear(a, b), torch.nn.SiLU()) for a, b in pairwise(sizes)]
         self.model = torch.nn.Sequential(*chain(*layers), torch.nn.Linear(sizes[-1], 1))
-        n_trial = 30
+        n_trial = 100
+        self._train(rows, n_trial, n_trial)  # the first steps take longer
         start = time.process_time()
         self._train(rows, n_trial, n_trial)
         n_steps = max(1, int(n_trial * self.seconds / (time.process_time() - start)))
