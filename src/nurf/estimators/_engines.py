@@ -48,9 +48,10 @@ class Effort:
     least_rows : int
         So many rows are fitted however short the time is: that takes about a second.
     neurons : int
-        Sampled neurons with up to ``many_samples`` samples. With more there are twice as many. The time grows with
-        their square.
+        Sampled neurons with up to ``many_samples`` samples. The time grows with their square.
     many_samples : int
+        With more samples, there are 1.4 times as many neurons: more would not allow the smallest alphas, which matter
+        more for smooth functions.
     few : int
         With up to so many samples for each input, "auto" is an infinitely wide network alone: so few samples do not
         tell which engine is the best, and it mostly is.
@@ -115,7 +116,7 @@ class Sampled(Engine):
 
     def model(self, jet: Jet, effort: Effort, seconds: float) -> NetworkRegressor:
         """Return an estimator with as many neurons as there is time for, or the fewest."""
-        wanted = effort.neurons * (2 if _n_values(jet) > effort.many_samples else 1)
+        wanted = effort.neurons if _n_values(jet) <= effort.many_samples else round(1.4 * effort.neurons)
         scaled = Scaling.fit(jet)(jet)
 
         def expected(n_neurons: int) -> float:

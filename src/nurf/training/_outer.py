@@ -18,7 +18,7 @@ from nurf.training._fit import ShallowFit
 ALPHAS = np.array([float(f"{10 ** (-14 * i / 15):.6g}") for i in range(16)])
 PRECISE_ALPHAS = np.array([float(f"1e-{i}") for i in range(15, 25)])
 LARGE_ALPHAS = np.array([1e6, 1e3, 30.0])  # for which the tail is all that is left
-MAX_PRECISE_OPERATIONS = 1e11  # a few seconds
+MAX_PRECISE_OPERATIONS = 2e11  # a few seconds
 
 
 def fit_outer(
