@@ -300,7 +300,7 @@ def print_table(paths):
         cells = []
         for method in METHODS:
             errors = [file.error(name, method) for file in (files if method in NURF else files[-1:])]
-            cells.append(" → ".join("" if error is None else f"{error:.1e}" for error in errors))
+            cells.append(" → ".join(f"{error:.1e}" for error in errors if error is not None))
         print(f"| {name} | {' | '.join(shape)} | {' | '.join(cells)} |")
     for file in files:
         print(f"\n**{file.label}**, errors below {ROUNDING:g} count as that\n")
