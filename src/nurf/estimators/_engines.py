@@ -50,8 +50,7 @@ class Effort:
     neurons : int
         Sampled neurons with up to ``many_samples`` samples. The time grows with their square.
     many_samples : int
-        With more samples, there are 1.4 times as many neurons: more would not allow the smallest alphas, which matter
-        more for smooth functions.
+        With more samples, there are twice as many neurons.
     few : int
         With up to so many samples for each input, "auto" is an infinitely wide network alone: so few samples do not
         tell which engine is the best, and it mostly is.
@@ -116,7 +115,7 @@ class Sampled(Engine):
 
     def model(self, jet: Jet, effort: Effort, seconds: float) -> NetworkRegressor:
         """Return an estimator with as many neurons as there is time for, or the fewest."""
-        wanted = effort.neurons if _n_values(jet) <= effort.many_samples else round(1.4 * effort.neurons)
+        wanted = effort.neurons if _n_values(jet) <= effort.many_samples else 2 * effort.neurons
         scaled = Scaling.fit(jet)(jet)
 
         def expected(n_neurons: int) -> float:
