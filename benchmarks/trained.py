@@ -61,6 +61,7 @@ COURSE = {
     "torch": [partial(torch_network, seconds) for seconds in (2.5, 5.0, 10.0, 20.0, 40.0)],
 }
 SHOWN = ("robot arm, 5000", "robot arm, 500", "checkmark, 2000", "borehole, 5000")
+SECONDS = (2, 5, 10, 20, 50)  # at the axis
 COLOURS = {"sampled": "tab:orange", "trained": "tab:blue", "torch": "grey"}
 
 
@@ -156,9 +157,11 @@ def draw_course(path, picture):
     for ax, case in zip(axes, SHOWN, strict=True):
         for name, colour in COLOURS.items():
             rows = [row for row in read(path) if row["case"] == case and row["method"].rsplit(" ", 1)[0] == name]
-            points = sorted((float(row["seconds"]), float(row["error"])) for row in rows)
+            points = [(float(row["seconds"]), float(row["error"])) for row in rows]  # from the smallest size on
             ax.loglog(*np.transpose(points), "o-", color=colour, label=name, ms=4)
         ax.set(title=f"{case} samples", xlabel="seconds of one core")
+        ax.set_xticks(SECONDS, map(str, SECONDS))
+        ax.tick_params(axis="x", which="minor", labelbottom=False)
         ax.grid(which="major", alpha=0.3)
     axes[0].set_ylabel("relative error")
     axes[0].legend(frameon=False)
