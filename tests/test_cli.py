@@ -185,7 +185,11 @@ class TestPredict:
         out = tmp_path / name
         assert command("predict", folder / "model.nurf", folder / "new.csv", "--out", out) == (0, "", "")
         _, text, _ = command("predict", folder / "model.nurf", folder / "new.csv")
-        found = pd.read_csv(out)["y"] if name.endswith("csv") else np.load(out)["y"]
+        if name.endswith("csv"):
+            found = pd.read_csv(out)["y"]
+        else:
+            with np.load(out) as file:
+                found = file["y"]
         assert_allclose(found, pd.read_csv(io.StringIO(text))["y"], rtol=1e-12)
         assert os.listdir(tmp_path) == [name]
 
@@ -282,7 +286,8 @@ class TestProblems:
         assert command("sample", "borehole", "-n", 5, "--seed", 3, "--out", tmp_path / "s.npz")[0] == 0
         problem = nurf.problems.get("borehole", native=True)
         jet = problem.jet(problem.sample(5, np.random.default_rng(3)))
-        arrays = np.load(tmp_path / "s.npz")
+        with np.load(tmp_path / "s.npz") as file:
+            arrays = dict(file)
         assert_array_equal(np.column_stack([arrays[f"x{j}"] for j in range(1, 9)]), jet.X)
         assert_array_equal(arrays["y"], jet.y)
         assert_array_equal(np.column_stack([arrays[f"dy_x{j}"] for j in range(1, 9)]), jet.gradients)
