@@ -69,6 +69,7 @@ class TestChoice:
         engines = [Fake(20, width=width, random_state=0) for width in (1.0, error)]
         model, _ = fitted(engines, n=100)
         assert model.model_.width == engines[winner].width
+        assert [row.error for row in model.leaderboard_] == [engines[i].width for i in (winner, 1 - winner)]
 
     def test_a_seed_gives_each_engine_its_own_numbers(self):
         engines = [RandomFeatureRegressor(20, **QUICK), RandomFeatureRegressor(20, **QUICK)]

@@ -200,7 +200,9 @@ class Surrogate(NetworkRegressor):
             reasons = "; ".join(f"{trial.lane} {trial.label}" for trial in outcome.trials)
             raise ValueError(f"no engine could be fitted to these data: {reasons}")
         self.model_, self.engine_ = best.model, best.lane
-        self.leaderboard_ = Leaderboard(tuple(_standing(trial) for trial in _ordered(outcome.trials, best.lane)))
+        chosen = outcome.trials[best.position]  # engines are fitted in order
+        others = sorted((trial for trial in outcome.trials if trial is not chosen), key=lambda trial: trial.error)
+        self.leaderboard_ = Leaderboard(tuple(_standing(trial) for trial in (chosen, *others)))
         self.gradient_check_ = self.model_.gradient_check_ = check
         self._set_fit(best.model.fit_, best.model.scaling_, best.model.uncertainty_)
         failed = [trial for trial in outcome.trials if trial.label.startswith(FAILED)]
@@ -235,11 +237,6 @@ class Surrogate(NetworkRegressor):
         return tuple(
             Given(item) if isinstance(item, NetworkRegressor) else choose("engines", item, ENGINES)() for item in chosen
         )
-
-
-def _ordered(trials: Sequence[Trial], best: str) -> list[Trial]:
-    """Return the trials, the one that was chosen first, then those of the smallest errors."""
-    return sorted(trials, key=lambda trial: (trial.lane != best, trial.error))
 
 
 def _standing(trial: Trial) -> Standing:
