@@ -19,7 +19,7 @@ from nurf.jets import Jet
 from nurf.kernels import RADIAL_KERNELS, KernelAverage, RadialKernel
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers._rows import Loss, row_count
-from nurf.solvers.process import CRITERIA
+from nurf.solvers.process import CRITERIA, row_total
 from nurf.training import Learning, WideFit, WideLane, fit_wide, n_directions, thinned
 from nurf.training._progress import watch_trials
 
@@ -254,7 +254,8 @@ class KernelFeatureRegressor(NetworkRegressor):
                 raise ValueError(f"`rank` is that of a map: `metric` must be 'auto' or 'map', got {self.metric!r}")
             return True, 0
         rank = int(self.rank or (_n_directions(jet, learning.energy) if "gradients" in jet.known else d))
-        tried = self.metric == "map" or self.rank is not None or d <= learning.max_mapped or rank <= d / 2
+        wanted = self.metric == "map" or self.rank is not None
+        tried = wanted or learning.tries_map(rank, d, row_total(jet))
         return self.metric == "auto", rank if d > 1 and tried else 0
 
 

@@ -53,14 +53,19 @@ class Learning:
     energy : float
         The share of the mean square of the gradients that the directions of a linear map hold.
     max_mapped : int
-        Up to so many inputs a linear map is tried in any case; with more, if half as many directions suffice.
+        Up to so many inputs any linear map is tried; with more, one to half as many directions or fewer, ...
+    map_rows : int
+        ... if there are so many rows for each entry of the map: with fewer, one is found that makes any values look
+        smooth.
     max_refit_rows : int
         Up to so many rows, errors are those of refits whose scales are learned without the samples; above, scales
         depend little on single samples.
     n_folds : int
         Number of these refits, ...
     refit_steps : int
-        ... and steps of L-BFGS of each.
+        ... and steps of L-BFGS of each, ...
+    refit_starts : int
+        ... from the best of so many starts.
     belief : float
         Number of samples with which the error of the values alone must be half that with derivatives to win; with
         fewer the factor is larger, with many it is near one.
@@ -82,9 +87,11 @@ class Learning:
     most_rows: int = 2000
     energy: float = 0.9999
     max_mapped: int = 3
+    map_rows: int = 5
     max_refit_rows: int = 160
     n_folds: int = 6
-    refit_steps: int = 20
+    refit_steps: int = 30
+    refit_starts: int = 2
     belief: float = 20.0
     threaded_rows: int = 2500
     prior: Prior = field(default_factory=Prior)
@@ -94,6 +101,10 @@ class Learning:
         n, per_sample = len(jet), row_total(jet) / len(jet)
         sizes = {max(self.min_samples, int(rows / per_sample)) for rows in self.rows}
         return [*(size for size in sorted(sizes) if size < self.part * n), n]
+
+    def tries_map(self, rank: int, d: int, n_rows: int) -> bool:
+        """Return whether a linear map of ``d`` inputs to ``rank`` directions is tried."""
+        return (d <= self.max_mapped or rank <= d / 2) and n_rows >= self.map_rows * rank * d
 
     def stage(self, n_rows: int) -> int:
         """Return the place of a number of rows among the sizes of parts; a part is at most ``part`` of the next."""

@@ -95,25 +95,29 @@ class WideLane:
         few_rows = row_total(self.jet) <= self.learning.max_refit_rows
         return few_rows and int(np.count_nonzero(self.jet.has_value)) >= MIN_ERRORS
 
-    def held_out(self, candidates: Sequence[Candidate]) -> list[HeldOutErrors]:
-        """Return the errors of candidates at samples that their refits do not see."""
+    def held_out(self, candidate: Candidate, expected: HeldOutErrors) -> HeldOutErrors:
+        """Return the errors of a candidate at samples that its refits do not see.
+
+        Their standard deviations are those that are ``expected`` by the process of all samples, one by one: these are
+        to be calibrated, and a refit may be less certain.
+        """
         fold_of = assign_folds(self.jet, self.learning.n_folds, np.random.default_rng(self.learning.n_folds))
-        folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
-        processes = [[self._refit(each, self.jet[~fold]) for fold in folds] for each in candidates]
-        return [HeldOutErrors.by_refits(refits, [self.jet[fold] for fold in folds]) for refits in processes]
+        folds = [np.flatnonzero(fold_of == fold) for fold in range(fold_of.max() + 1)]
+        processes = [self._refit(candidate, self.jet[fold_of != fold]) for fold in range(len(folds))]
+        found = HeldOutErrors.by_refits(processes, [self.jet[fold] for fold in folds])
+        return found.expected(np.concatenate(folds), self.jet.has_value, expected)
 
     def _refit(self, candidate: Candidate, jet: Jet) -> Process:
         """Return a process whose scales are learned on other data, from the best start there.
 
-        What was learned on all data is one of the starts. It is taken if the criterion of the other data is smaller
-        there: a better search would have found it.
+        What was learned on all data must not be a start: it knows the samples that are left out.
         """
         rows = ProcessRows.of(jet, self.degree)
-        start = _started(candidate.kernel, self, rows, jet, 1)
+        start = _started(candidate.kernel, self, rows, jet, self.learning.refit_starts)
+        found = start.learned(rows, *self.terms, self.learning.refit_steps)
         if candidate.mapped:
-            start = _mapped(start, self, rows, jet)
-        tried = [each.learned(rows, *self.terms, self.learning.trial_steps) for each in (start, candidate)]
-        return min(tried, key=_score).learned(rows, *self.terms, self.learning.refit_steps).process(rows)
+            found = _mapped(found, self, rows, jet).learned(rows, *self.terms, self.learning.refit_steps)
+        return found.process(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +197,9 @@ class WideArm:
         order, weights = contest.learning.averaged(np.array(errors), following * len(rows) // size)
         members = tuple(learned[i] for i in order)
         refitted = size == following and contest.refits
-        parts = contest.held_out(members) if refitted else [held_out[i] for i in order]
+        parts = [held_out[i] for i in order]
+        if refitted:
+            parts = [contest.held_out(*pair) for pair in zip(members, parts, strict=True)]
         return replace(
             self,
             members=members,

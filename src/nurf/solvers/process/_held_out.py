@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nurf._types import Array
+from nurf._types import Array, Index, Mask
 from nurf.jets import Jet
 from nurf.solvers._coverage import effective_number, standard_error
 from nurf.solvers.process._process import TINY, Process
@@ -68,6 +68,22 @@ class HeldOutErrors:
         """Return the errors of processes at samples that were not used to fit them."""
         parts = [_errors(process, jet) for process, jet in zip(processes, held_out, strict=True)]
         return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def expected(self, samples: Index, has_value: Mask, other: HeldOutErrors) -> HeldOutErrors:
+        """Return these errors in the order of the samples, with the standard deviations of others.
+
+        Parameters
+        ----------
+        samples : array of shape (n,)
+            The samples in the order of these errors; the others are in ascending order.
+        has_value : array of shape (n,)
+        other : HeldOutErrors
+        """
+        order, valued = np.argsort(samples), np.argsort(samples[has_value[samples]])
+        slopes = self.gradient_errors[order]
+        known = np.full(slopes.shape, np.nan)
+        known[: len(other.gradient_deviations)] = other.gradient_deviations
+        return HeldOutErrors(self.errors[valued], other.deviations, self.weights[valued], slopes, known)
 
     @classmethod
     def mixed(cls, parts: Sequence[HeldOutErrors], weights: Array) -> HeldOutErrors:
