@@ -1,4 +1,7 @@
-"""Hyperplanes sampled from each density: the figures and the tables of docs/which_density.md.
+"""Hyperplanes sampled from each density
+=====================================
+
+The pictures and tables of the page on densities. ::
 
     python examples/plot_densities.py [--out docs/images]
 
@@ -6,6 +9,7 @@ For each of the four problems in two dimensions and each density: 60 hyperplanes
 hyperplanes over angle and offset, and the error of a fit with 250 neurons. Two more tables compare the parameters of
 nonlocal sampling, and densities for points that are crowded in one corner.
 """
+# sphinx_gallery_thumbnail_path = "images/densities_hyperplanes.png"
 
 import argparse
 from dataclasses import replace

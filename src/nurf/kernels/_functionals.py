@@ -82,7 +82,7 @@ class Functionals:
 def covariance(kernel: RadialKernel, a: Functionals, b: Functionals) -> Array:
     """Return the covariances of the functionals of a process with the kernel, of shape (m_a, m_b).
 
-    With ``z = x_a - x_b``, ``t = |z|^2 / 2`` and the directions ``v_1, ..., v_q`` of both functionals, this is
+    With ``z = x_a - x_b``, ``t = |z|^2 / 2`` and the directions ``v_1, ..., v_q`` of both functionals, this is::
 
         (-1)^(order of b) sum phi^(p + s)(t) prod <v_i, v_j> prod <z, v_l>
 
