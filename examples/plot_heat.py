@@ -84,6 +84,8 @@ def samples(n, rng):
     return X, np.array([y for y, _ in runs]), np.array([gradient for _, gradient in runs])
 
 
+# %%
+# 40 samples to learn from, and 400 to compare with.
 rng = np.random.default_rng(0)
 X, y, G = samples(40, rng)
 X_new, y_new, _ = samples(400, rng)

@@ -63,6 +63,8 @@ def samples(n, rng):
     return X, np.array([y for y, _ in runs]), np.array([gradient for _, gradient in runs])
 
 
+# %%
+# 30 samples to learn from, and 150 to compare with.
 rng = np.random.default_rng(0)
 X, y, G = samples(30, rng)
 X_new, y_new, _ = samples(150, rng)
