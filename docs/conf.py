@@ -27,8 +27,8 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "pages",
     "reference",
-    "repository_links",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_ext", "_templates", "gallery/GALLERY_HEADER.rst"]
@@ -36,7 +36,7 @@ nitpicky = True
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
-repository_links = f"{REPOSITORY}/blob/main"
+repository = f"{REPOSITORY}/blob/main"  # of files that are no pages
 
 reference.write(DOCS / "api.md", DOCS / "reference")
 autosummary_generate = True
@@ -61,6 +61,8 @@ html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
+    # examples have long lines: they take the place of the table of contents
+    "secondary_sidebar_items": {"gallery/*": [], "getting_started": ["page-toc"], "[!g]*": ["page-toc"]},
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],

@@ -13,6 +13,9 @@ Then we have 5000 samples, and fit shallow networks with neurons sampled from fo
 three densities based on gradients. The last model uses the default parameters, which compare densities and widths in a
 race. A table compares the errors on new points. Two plots show the error against the number of neurons, and predicted
 against true values.
+
+.. image:: /images/demo_convergence.png
+   :alt: Relative error against the number of neurons for four densities
 """
 # sphinx_gallery_thumbnail_path = "images/demo_convergence.png"
 

@@ -9,6 +9,9 @@ The energy is that of a banana-shaped density in two dimensions, ``U(x) = -log p
 is expensive: we evaluate it and its gradient at 300 points, and fit a network. ``model.function()`` is then minimised
 by BFGS, and sampled by the Metropolis-adjusted Langevin algorithm. Mean and standard deviation are compared with those
 of the density itself, computed on a fine grid.
+
+.. image:: /images/optimise_and_sample.png
+   :alt: Points at which the energy was evaluated, and points of the chain
 """
 # sphinx_gallery_thumbnail_path = "images/optimise_and_sample.png"
 

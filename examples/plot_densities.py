@@ -8,6 +8,9 @@ The pictures and tables of the page on densities. ::
 For each of the four problems in two dimensions and each density: 60 hyperplanes over the function, the density of 4000
 hyperplanes over angle and offset, and the error of a fit with 250 neurons. Two more tables compare the parameters of
 nonlocal sampling, and densities for points that are crowded in one corner.
+
+.. image:: /images/densities_hyperplanes.png
+   :alt: Hyperplanes from five densities over four functions
 """
 # sphinx_gallery_thumbnail_path = "images/densities_hyperplanes.png"
 

@@ -9,6 +9,9 @@ First, a function of one input from ten samples, with and without slopes: predic
 errors for several random choices of the samples. Then the borehole function of eight inputs from 40 samples with
 gradients: the relevance of each input, slices along three of them, and a table that compares relevances with scales and
 with shares of the variance.
+
+.. image:: /images/few_samples.png
+   :alt: Predictions and intervals from ten samples, without and with slopes
 """
 # sphinx_gallery_thumbnail_path = "images/few_samples.png"
 
