@@ -32,7 +32,7 @@ lint: $(INSTALLED) ## check style and types
 	$(BIN)/mypy
 
 docs: .venv/.installed-docs ## run the examples of the documentation and build it into build/docs; warnings are errors
-	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' README.md docs/_ext docs/getting_started.md docs/how_to.md docs/extend.md
+	$(BIN)/python -m pytest README.md docs
 	$(SPHINX) -b html docs build/docs
 
 docs-links: .venv/.installed-docs ## check the external links of the documentation, which needs the internet
