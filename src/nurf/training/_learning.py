@@ -15,7 +15,7 @@ from nurf.solvers.process._process import MORE_NOISE
 from nurf.training._scales import HIGHEST_NOISE, LOWEST_NOISE, Hyperparameters, Prior, Scales
 
 REFUSED = 1e100  # value of the criterion if a factorisation fails
-TOLERANCE = 1e-5  # of learning, relative to the criterion, which is of the size of the number of rows
+TOLERANCE = 1e-4  # of learning, relative to the criterion: less than 0.1 in a logarithm of likelihood with 1000 rows
 WALL = 100.0  # height of what stands for the criterion where it cannot be computed
 MAX_RUNS = 3  # of L-BFGS, if a line search fails: rounding errors spoil differences of the criterion
 FAILED = 2  # status of a line search that found no smaller value
