@@ -4,10 +4,11 @@ PYTHON ?= python3
 SEED ?= 0
 BIN := .venv/bin
 INSTALLED := .venv/.installed-test,lint
+SPHINX := $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctree-dir build/doctrees
 CHECK_PYTHON := import sys; sys.version_info < (3, 11) and sys.exit("nurf needs Python >= 3.11, but $(PYTHON) is \
 	%s.%s: name another one by PYTHON=..." % sys.version_info[:2])
 
-.PHONY: help demo test test-hostile test-scale lint bench reproduce clean
+.PHONY: help demo test test-hostile test-scale lint docs docs-links bench reproduce clean
 .NOTPARALLEL: # all targets share .venv
 
 help: ## list the targets
@@ -30,6 +31,13 @@ lint: $(INSTALLED) ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: .venv/.installed-docs ## run the examples of the documentation and build it into build/docs; warnings are errors
+	$(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' README.md docs/_ext docs/getting_started.md docs/how_to.md docs/extend.md
+	$(SPHINX) -b html docs build/docs
+
+docs-links: .venv/.installed-docs ## check the external links of the documentation, which needs the internet
+	$(SPHINX) -b linkcheck -D sphinx_gallery_conf.plot_gallery=0 docs build/links
+
 bench: $(INSTALLED) ## compare the speed with that of the bare NumPy calls
 	$(BIN)/python benchmarks/bench.py
 
@@ -37,7 +45,7 @@ reproduce: $(INSTALLED) ## draw the figures of the paper from a few trials, into
 	$(BIN)/python -m reproduction --quick --jobs 2
 
 clean: ## remove everything that the targets above made
-	rm -rf .venv .venv-lowest demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest demo build dist docs/gallery docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # The extras after the dash, installed: installed anew when pyproject.toml changes.
 .venv/.installed-%: pyproject.toml

@@ -1,16 +1,23 @@
-"""Surrogates of the borehole function: one call, and what it is worth to sample neurons from gradients.
+"""The demo: surrogates of the borehole function
+=============================================
+
+One call, and what it is worth to sample neurons from gradients. ::
 
     python examples/demo.py [--out demo] [--quick]
 
 The borehole function is the flow of water through a borehole as a function of eight physical inputs. First we have 50
-samples. `Surrogate` fits networks in three ways and takes the best one, with gradients and without; we compare its
+samples. ``Surrogate`` fits networks in three ways and takes the best one, with gradients and without; we compare its
 estimated error with the true one on new points, and plot slices through the model.
 
 Then we have 5000 samples, and fit shallow networks with neurons sampled from four densities: the uniform density, and
 three densities based on gradients. The last model uses the default parameters, which compare densities and widths in a
 race. A table compares the errors on new points. Two plots show the error against the number of neurons, and predicted
 against true values.
+
+.. image:: /images/demo_convergence.png
+   :alt: Relative error against the number of neurons for four densities
 """
+# sphinx_gallery_thumbnail_path = "images/demo_convergence.png"
 
 import argparse
 import sys

@@ -1,4 +1,7 @@
-"""A surrogate inside an optimiser and a Markov chain: thousands of calls at one point each.
+"""A surrogate inside an optimiser and a Markov chain
+==================================================
+
+Thousands of calls at one point each. ::
 
     python examples/optimise_and_sample.py [--out docs/images] [--quick]
 
@@ -6,7 +9,11 @@ The energy is that of a banana-shaped density in two dimensions, ``U(x) = -log p
 is expensive: we evaluate it and its gradient at 300 points, and fit a network. ``model.function()`` is then minimised
 by BFGS, and sampled by the Metropolis-adjusted Langevin algorithm. Mean and standard deviation are compared with those
 of the density itself, computed on a fine grid.
+
+.. image:: /images/optimise_and_sample.png
+   :alt: Points at which the energy was evaluated, and points of the chain
 """
+# sphinx_gallery_thumbnail_path = "images/optimise_and_sample.png"
 
 import argparse
 import time

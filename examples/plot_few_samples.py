@@ -1,4 +1,7 @@
-"""What gradients are worth if there are few samples: the pictures of docs/few_samples.md.
+"""What gradients are worth if there are few samples
+=================================================
+
+The pictures and tables of the page on few samples. ::
 
     python examples/plot_few_samples.py [--out docs/images] [--seed 0] [--quick]
 
@@ -6,7 +9,11 @@ First, a function of one input from ten samples, with and without slopes: predic
 errors for several random choices of the samples. Then the borehole function of eight inputs from 40 samples with
 gradients: the relevance of each input, slices along three of them, and a table that compares relevances with scales and
 with shares of the variance.
+
+.. image:: /images/few_samples.png
+   :alt: Predictions and intervals from ten samples, without and with slopes
 """
+# sphinx_gallery_thumbnail_path = "images/few_samples.png"
 
 import argparse
 from pathlib import Path

@@ -1,10 +1,17 @@
-"""A trained network beside a sampled one: the pictures of "Training instead of sampling".
+"""A trained network beside a sampled one
+======================================
+
+The picture and the table of "Training instead of sampling". ::
 
     python examples/plot_sparse.py [--out docs/images]
 
 The checkmark function on a noisy 31 x 31 grid: the hyperplanes that sparse training finds, the dual certificate that
 shows that no further neuron would help, the path over alpha, and errors against those of sampled networks.
+
+.. image:: /images/sparse.png
+   :alt: Trained hyperplanes, certificate and path
 """
+# sphinx_gallery_thumbnail_path = "images/sparse.png"
 
 import argparse
 import time

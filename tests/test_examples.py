@@ -1,6 +1,11 @@
-"""The examples: what they print and draw, and their silence where there is no terminal."""
+"""The examples: what they print and draw, their silence where there is no terminal, and the derivatives they compute.
+
+`make docs` runs the examples of the gallery in full. Here are their solvers, and one of them in full.
+"""
 
 import importlib.util
+import re
+import runpy
 from pathlib import Path
 
 import matplotlib as mpl
@@ -11,6 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import solve_ivp
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -125,3 +131,100 @@ def test_ten_samples_with_and_without_slopes(tmp_path, capsys):
         assert 0.01 < np.mean(image[..., :3] < 0.9) < 0.5  # neither blank nor full
         frame = np.concatenate([image[[0, -1], :, :3].reshape(-1, 3), image[:, [0, -1], :3].reshape(-1, 3)])
         assert frame.min() == 1  # nothing is cut off at the edges
+
+
+def definitions(name):
+    """Return the names that an example of the gallery defines in the cells before its first samples or fit."""
+    text = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    names = {}
+    exec(re.split(r"default_rng|\.fit\(", text)[0].rpartition("# %%")[0], names)
+    return names
+
+
+def differences(function, x, step):
+    """Return central differences of a function of one point by each input, as the last axis."""
+    return np.stack([(function(x + h) - function(x - h)) / (2 * h.sum()) for h in np.diag(np.full(len(x), step))], -1)
+
+
+def test_the_adjoint_of_heat_conduction():
+    solve = definitions("plot_heat")["sensor_temperature"]
+    x = np.linspace(-1, 1, 9)
+    # Truncation is 1e-10 and rounding 1e-16 / 1e-5 times the condition of the system, 1e3, relative to slopes of 0.1.
+    assert_allclose(solve(x)[1], differences(lambda x: solve(x)[0], x, 1e-5), rtol=1e-5, atol=1e-7)
+
+
+def test_the_sensitivities_of_kinetics():
+    product = definitions("plot_kinetics")["product"]
+    x = np.log([0.04, 3e7, 1e4])  # Robertson's
+    value, gradient = product(x)
+    assert_allclose(value, 1 - 0.7158 - 9.2e-6, atol=1e-4)  # at 40 s, from the literature: a = 0.7158, b = 9.185e-6
+    # The integrator is exact to about 1e-8 for each of some hundred steps: 1e-6 / 1e-2, and truncation is 1e-4.
+    assert_allclose(gradient, differences(lambda x: product(x)[0], x, 1e-2), atol=1e-3)
+
+
+def test_the_forces_of_a_potential():
+    energy_and_forces = definitions("plot_forces")["energy_and_forces"]
+    for x in np.array([[-0.55, 1.44], [0.2, 0.3], [0.6, 0.0]]):
+        slopes = differences(lambda x: energy_and_forces(x[None])[0][0], x, 1e-5)
+        assert_allclose(-energy_and_forces(x[None])[1][0], slopes, rtol=1e-5, atol=1e-4)
+    # the two minima and their energies are known from the literature
+    minima, energies = np.array([[-0.558, 1.442], [0.623, 0.028]]), [-146.70, -108.17]
+    assert_allclose(energy_and_forces(minima)[0], energies, atol=0.02)
+
+
+def test_the_costate_of_control():
+    solve = definitions("plot_control")["solve"]
+    x = np.array([1.3, -0.7])
+    # The solver is exact to 1e-5 of the value, which is 3: 3e-5 / 1e-2, and truncation is 1e-4 of the slope.
+    assert_allclose(solve(x)[1], differences(lambda x: solve(x)[0], x, 1e-2), rtol=5e-3)
+
+
+def test_the_greeks_of_options():
+    names = definitions("plot_noise")
+    X = np.array([[90.0, 0.2, 0.5], [100.0, 0.3, 1.0], [120.0, 0.15, 1.4]])
+    _, gradients = names["monte_carlo"](X, np.random.default_rng(0))
+    for j, step in enumerate([1e-6, 1e-8, 1e-8]):  # so small that no path crosses the strike in between
+        h = step * np.eye(3)[j]
+        up, down = (names["monte_carlo"](X + sign * h, np.random.default_rng(0))[0] for sign in (1, -1))
+        assert_allclose(gradients[:, j], (up - down) / (2 * step), rtol=1e-4, atol=1e-4)
+    delta = differences(lambda x: names["closed_form"](x[None])[0][0], X[1], 1e-5)[0]
+    assert_allclose(names["closed_form"](X)[1][1], delta, rtol=1e-6)
+
+
+def test_the_simulator_of_epidemics():
+    names = definitions("plot_values_only")
+    X = np.array([[2.5, 4.0, 7.0, 0.03, 40.0, 0.4]])
+    run = solve_ivp(
+        lambda t, state: names["changes"](t, state[:, None], X)[:, 0],
+        (0, 100),
+        [0.9995, 0, 0.0005, 0],
+        t_eval=[50, 100],
+        rtol=1e-9,
+        atol=1e-12,
+    )
+    # A step is a sixteenth of the time of recovery or less: relative errors of (1/16)^5 / 120 for each of 400 steps.
+    assert_allclose(names["epidemic"](X)[[50, 100], 0], run.y[3], rtol=1e-4)
+
+
+def test_fifty_outputs_in_full(capsys):
+    names = runpy.run_path(str(EXAMPLES / "plot_many_outputs.py"))
+    x = np.array([-0.8, -0.5, -0.2, 0.1, 0.4, 0.7, 5.0])
+    forces, slopes = names["bar_forces"](x)
+    # Truncation is 1e-8; rounding is 1e-16 times forces of 10 and the condition of the system, 1e4, over the step: 1e-7
+    assert_allclose(slopes, differences(lambda x: names["bar_forces"](x)[0], x, 1e-4), atol=1e-5)
+    # All bars that hold one joint are in balance: forces on a joint without a load add up to zero.
+    joint = names["upper"](3)
+    pulls = np.zeros(2)
+    for (first, second), force, vector, length in zip(
+        names["bars"], forces, names["vectors"], names["lengths"], strict=True
+    ):
+        pulls += force * vector / length * (int(first == joint) - int(second == joint))
+    assert_allclose(pulls, 0, atol=1e-9)
+
+    printed, progress = capsys.readouterr()
+    assert progress == ""
+    shapes, values, both = printed.splitlines()
+    assert shapes == "(40, 7) (40, 50) (40, 50, 7)"
+    assert float(both.split()[-1]) < float(values.split()[-1]) / 2  # for this seed by a factor of 5
+    assert len(plt.get_fignums()) == 2
+    plt.close("all")

@@ -1,4 +1,4 @@
-"""The project's own papers: links of the README, the version, the citation."""
+"""The project's own papers: links of the README and the pages, the version, the citation."""
 
 import re
 from pathlib import Path
@@ -9,12 +9,35 @@ import nurf
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")  # [text](path), with a relative path
+TREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
 CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\((?![a-z]+:|#)([^)#]+)", README))))
+@pytest.mark.parametrize("target", sorted(set(LINK.findall(README))))
 def test_links_of_the_readme_lead_to_files(target):
-    assert (ROOT / target).is_file()
+    assert (ROOT / target).exists()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_of_the_pages_lead_to_files(page):
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_page_is_in_the_table_of_contents():
+    entries = [
+        re.sub(r".*<(.*)>", r"\1", line)
+        for page in PAGES
+        for tree in TREE.findall(page.read_text(encoding="utf-8"))
+        for line in tree.splitlines()
+        if line and not line.startswith(":")
+    ]
+    pages = {page.stem for page in PAGES} - {"index"}
+    missing = pages - set(entries)
+    assert not missing, f"add {', '.join(missing)} to a toctree in docs/index.md, docs/user_guide.md or docs/project.md"
+    assert sorted(pages) == sorted(set(entries) - {"gallery/index"})
 
 
 def test_the_citation_has_the_version_of_the_package():

@@ -102,7 +102,7 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
     gradient_check_ : DerivativeCheck or None
         The comparison of the gradients with the values; None if there was none.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (d,)
 
     Notes
     -----

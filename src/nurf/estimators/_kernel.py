@@ -100,7 +100,7 @@ class KernelFeatureRegressor(NetworkRegressor):
     uncertainty_ : ProcessPosterior
         The uncertainty of the fit, in scaled units.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (d,)
 
     Examples
     --------

@@ -127,7 +127,7 @@ class RandomFeatureRegressor(FitsFurtherRows):
         The uncertainty of the fit, in scaled units: from refits on folds up to 150 samples, and of the outer weights
         with more.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (d,)
 
     Examples
     --------

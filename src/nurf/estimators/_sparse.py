@@ -122,7 +122,7 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
     n_iter_ : int
         Rounds of insertion, training and deletion, for all alphas together.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (d,)
 
     Examples
     --------

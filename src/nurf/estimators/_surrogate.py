@@ -139,7 +139,7 @@ class Surrogate(NetworkRegressor):
     gradient_check_ : DerivativeCheck or None
         The comparison of the gradients with the values; None if there was none.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (d,)
 
     Examples
     --------

@@ -126,7 +126,7 @@ def _matchings(n: int) -> tuple[Matching, ...]:
 class Covariances:
     """The covariances of functionals of a process with a kernel, from matrices of which each is computed once.
 
-    With ``z = x_a - x_b``, ``t = |z|^2 / 2`` and the directions ``v_1, ..., v_q`` of both functionals, they are
+    With ``z = x_a - x_b``, ``t = |z|^2 / 2`` and the directions ``v_1, ..., v_q`` of both functionals, they are::
 
         (-1)^(order of b) sum phi^(p + s)(t) prod <v_i, v_j> prod <z, v_l>
 

@@ -85,7 +85,7 @@ class ErfKernel(RadialKernel):
     """The infinitely wide network of ``Erf`` neurons with normal weights, ``-sqrt(1 + |x - x'|^2)``, up to a constant.
 
     For neurons ``sigma(a.x + b)`` of order 1, with ``a`` normal and ``b`` uniform on ``[-R, R]``, as in eq. 3.7 of the
-    paper,
+    paper::
 
         E sigma(a.x + b) sigma(a.x' + b) = const - E|a.(x - x') + eps_1 - eps_2| / (4 R)
                                          = const - sqrt(2 / pi) sqrt(|x - x'|^2 + 2 delta^2) / (4 R),
@@ -102,7 +102,7 @@ class ErfKernel(RadialKernel):
     """
 
     def profile(self, t: Array, order: int = 0) -> Array:
-        """Return ``-(1/2) (-1/2) ... (3/2 - m) 2^m (1 + 2 t)^(1/2 - m)``."""
+        """Return ``phi`` or a derivative: ``-prod_{j<m} (1/2 - j) 2^m (1 + 2 t)^(1/2 - m)``."""
         factor = -math.prod(1.0 - 2 * k for k in range(order))
         return np.asarray(factor * (1 + 2 * t) ** (0.5 - order))
 

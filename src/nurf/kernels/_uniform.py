@@ -29,14 +29,14 @@ class UniformKernel(Kernel):
 
     ``k_{R,s,delta}(x, x') = E sigma_{s,delta}(a.x + b) sigma_{s,delta}(a.x' + b)`` for ``a`` uniform on the unit sphere
     and ``b`` uniform on ``[-R, R]``, the density of ``Uniform()`` on ``Ball(R)`` (paper, eqs. 2.6 and 2.8). Adding up
-    the neurons ``(a, b)`` and ``(-a, -b)`` gives a polynomial plus a function of the distance (paper, eq. 3.7):
+    the neurons ``(a, b)`` and ``(-a, -b)`` gives a polynomial plus a function of the distance (paper, eq. 3.7)::
 
         k = [E ((a.x + b) (a.x' + b))^(s-1) + (-1)^s B(s, s) / (2 R) g(|x - x'|)] / (2 (s-1)!^2),
         g(r) = E |a_1 r + eps_1 - eps_2|^(2s-1),
 
     where ``B(s, s) = (s-1)!^2 / (2s-1)!`` is Euler's beta function, and ``eps_1, eps_2`` are independent random
     variables whose density is the mollifier of width ``delta`` (logistic or normal). For ``delta = 0`` and
-    ``r = |x - x'|`` the kernel is
+    ``r = |x - x'|`` the kernel is::
 
         s = 1:  1/2 - E|a_1| r / (4 R),
         s = 2:  R^2 / 6 + x.x' / (2 d) + E|a_1|^3 r^3 / (24 R),
@@ -48,7 +48,7 @@ class UniformKernel(Kernel):
 
     For ``delta = 0`` the formula is exact for ``|x|, |x'| <= R``. It does not hold for points outside the ball, which
     raise a ``ValueError``. For ``delta > 0`` the formula extends the range of the offsets beyond ``[-R, R]``, which
-    causes an error of at most
+    causes an error of at most::
 
         C (e(|x|) + e(|x'|)),  e(t) = exp(-(R - t) / delta)  (normal: exp(-(R - t)^2 / (2 delta^2))),
 

@@ -28,7 +28,7 @@ class CrossFit:
     Neurons are sampled, or trained, without the fold, so that the errors are those of the whole method. With the
     fits ``f_{-j}`` without fold ``j`` of ``J``, and the errors ``e_k`` at the samples, intervals are those of CV+
     (``plus_interval``). With the jackknife's variance of the fit, ``v(x) = (J - 1) mean_j (f_{-j}(x) - f(x))^2``, the
-    standard deviation of a measurement is
+    standard deviation of a measurement is::
 
         (c^2 + max(0, v(x) - max_k v(x_k)))^(1/2),
 

@@ -214,7 +214,7 @@ class Process:
     def posterior_variances(self, X: Array, order: int) -> Array:
         """Return the variances of values or gradients at the points, without noise, in units of ``s^2``: (n, d^order).
 
-        With the covariances ``c`` of a functional with the rows, ``Q^T c = [c_1; c_2]``, and ``R^T u`` its monomials,
+        With the covariances ``c`` of a functional with the rows, ``Q^T c = [c_1; c_2]``, and ``R^T u`` its monomials::
 
             k - 2 c_1.u + u.K_11 u - |S^-1/2 (c_2 - K_21 u)|^2.
         """

@@ -1,6 +1,6 @@
 """What all forms of ridge regression share.
 
-The outer weights minimise (paper, eq. 1.6)
+The outer weights minimise (paper, eq. 1.6)::
 
     1 / (2 W) sum_k w_k |y_k - sum_n c_n phi_n(x_k) - p(x_k)|^2 + alpha N / 2 sum_n c_n^2,    W = sum_k w_k,
 

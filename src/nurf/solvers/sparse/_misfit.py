@@ -2,7 +2,7 @@
 
 The loss is the one of ridge regression, now over all weights. With the rows ``B`` of the row model, each a linear
 functional ``<B, D^q f(x_k)>`` of the network (a value, a partial derivative, a directional derivative, an entry of a
-Hessian), and the weight ``W`` of all values, it is (paper, eq. 1.1)
+Hessian), and the weight ``W`` of all values, it is (paper, eq. 1.1)::
 
     L(f) = 1 / (2 W) sum_rows w_k (<B, D^q f(x_k)> - y_B)^2,
 

@@ -1,6 +1,6 @@
 """The loss of a deep network on values and derivatives, and its gradient by all weights.
 
-With the rows of the row model, each a value or a derivative along a direction, and the weight ``W`` of all values,
+With the rows of the row model, each a value or a derivative along a direction, and the weight ``W`` of all values::
 
     L = 1 / W sum_k ( w_k |f(x_k) - y_k|^2 + lambda w'_k |P_k (grad f(x_k) - g_k)|^2 ),
 
