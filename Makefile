@@ -18,7 +18,7 @@ demo: .venv/.installed-plot ## fit the borehole function in several ways, print 
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED) ## run the tests
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal
 
 test-hostile: $(INSTALLED) ## run all hostile cases; SEED=1 generates others
 	$(BIN)/python -m pytest tests/test_hostile.py tests/test_hostile_files.py --hostile --hostile-seed $(SEED) --numprocesses 2

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from cases import RADIAL_KERNELS
 from nurf._scaling import Scaling
 from nurf.kernels import ErfKernel, GaussianKernel, KernelNetwork, MaternKernel
-from nurf.kernels._functionals import Functionals, covariance, pullback, variances
+from nurf.kernels._functionals import Covariances, Functionals, covariance, variances
 from nurf.kernels._network import Centers
 
 D = 3
@@ -174,28 +174,22 @@ class TestCovariances:
 
     @kernels
     @orders
-    def test_pullback_has_the_derivatives_by_points_and_directions(self, kernel, p, q):
+    @pytest.mark.parametrize("rank", [1, D], ids=["one direction", "all directions"])
+    def test_slopes_are_the_derivatives_by_a_linear_map(self, kernel, p, q, rank):
+        """With the derivative ``S`` by ``A^T A``, that by ``A`` is ``2 A S``."""
         a, b = functionals(p), functionals(q, 5, seed=1)
         rng = np.random.default_rng(2)
-        weights = rng.normal(size=(len(a), len(b)))
-        slopes = pullback(kernel, a, b, weights)
-        for side, (part, slope) in enumerate(zip((a, b), slopes, strict=True)):
-            for place in range(1 + part.order):
-                step = rng.normal(size=(part.points if place == 0 else part.directions[place - 1]).shape)
+        weights, metric, step = rng.normal(size=(len(a), len(b))), *rng.normal(size=(2, rank, D))
 
-                def total(t, part=part, place=place, step=step, side=side):
-                    points, directions = part.points, list(part.directions)
-                    if place == 0:
-                        points = points + t * step
-                    else:
-                        directions[place - 1] = directions[place - 1] + t * step
-                    moved = Functionals(points, part.index, tuple(directions))
-                    return np.sum(weights * covariance(kernel, *((moved, b) if side == 0 else (a, moved))))
+        def covariances(t):
+            return Covariances(kernel, *(part.mapped(metric + t * step) for part in (a, b)))
 
-                found = np.sum(step * (slope.points if place == 0 else slope.directions[place - 1]))
-                # Terms have sizes of 100 and more: rounding is 1e-13 / h of them, the error of the formula h^4.
-                size = np.sum(np.abs(weights * covariance(kernel, a, b)))
-                assert_allclose(found, difference(total, 1e-3), rtol=1e-6, atol=1e-7 * size)
+        slopes = covariances(0).slopes(weights, a, b)
+        assert_allclose(slopes, slopes.T, rtol=1e-12)
+        # Terms have sizes of 100 and more: rounding is 1e-13 / h of them, the error of the formula h^4.
+        size = np.sum(np.abs(weights * covariances(0).matrix()))
+        expected = difference(lambda t: np.sum(weights * covariances(t).matrix()), 1e-3)
+        assert_allclose(np.sum(2 * metric @ slopes * step), expected, rtol=1e-6, atol=1e-7 * size)
 
     @pytest.mark.parametrize("order", [0, 1, 2])
     def test_slices_and_maps_of_functionals(self, order):

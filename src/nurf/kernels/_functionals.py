@@ -49,6 +49,8 @@ class Functionals:
 
     def __getitem__(self, rows: slice) -> Functionals:
         """Return some consecutive functionals, and no points but theirs."""
+        if rows.indices(len(self)) == (0, len(self), 1):
+            return self
         index = self.index[rows]
         if not len(index):
             return Functionals(self.points[:0], index, tuple(v[rows] for v in self.directions))
@@ -59,6 +61,11 @@ class Functionals:
     def _one_each(self) -> bool:
         """Whether there is one functional for each point."""
         return len(self.index) == len(self.points) and bool(np.all(self.index == np.arange(len(self.index))))
+
+    @cached_property
+    def located(self) -> Array:
+        """The points of all functionals, and a column of ones, of shape (m, d + 1)."""
+        return np.column_stack([self.points[self.index], np.ones(len(self.index))])
 
     def repeated(self, at_points: Array, axis: int) -> Array:
         """Return an array for points as one for functionals, along an axis."""
@@ -80,17 +87,8 @@ class Functionals:
 
 
 def covariance(kernel: RadialKernel, a: Functionals, b: Functionals) -> Array:
-    """Return the covariances of the functionals of a process with the kernel, of shape (m_a, m_b).
-
-    With ``z = x_a - x_b``, ``t = |z|^2 / 2`` and the directions ``v_1, ..., v_q`` of both functionals, this is::
-
-        (-1)^(order of b) sum phi^(p + s)(t) prod <v_i, v_j> prod <z, v_l>
-
-    over all ways to choose ``p`` pairs ``(i, j)`` of directions, with ``s`` single ones ``l`` left.
-    """
-    terms = _Terms(kernel, a, b)
-    total = sum(terms.product(matching) for matching in _matchings(a.order + b.order))
-    return np.asarray(total * (-1) ** b.order)
+    """Return the covariances of the functionals of a process with the kernel, of shape (m_a, m_b)."""
+    return Covariances(kernel, a, b).matrix()
 
 
 def variances(kernel: RadialKernel, a: Functionals) -> Array:
@@ -101,18 +99,6 @@ def variances(kernel: RadialKernel, a: Functionals) -> Array:
     if a.order == 2:
         lengths = lengths + 2 * np.sum(a.directions[0] * a.directions[1], axis=1) ** 2
     return np.full(len(a), at_zero * lengths)
-
-
-def pullback(kernel: RadialKernel, a: Functionals, b: Functionals, weights: Array) -> tuple[Functionals, Functionals]:
-    """Return the derivatives of ``sum weights * covariance(kernel, a, b)`` by the points and directions of ``a, b``.
-
-    They have the shape of what they are derivatives by. Nothing here is larger than the covariances.
-    """
-    terms, weights = _Terms(kernel, a, b), weights * (-1) ** b.order
-    slopes = _Slopes(terms)
-    for matching in _matchings(a.order + b.order):
-        slopes.add(matching, weights)
-    return slopes.result()
 
 
 @lru_cache
@@ -137,124 +123,112 @@ def _matchings(n: int) -> tuple[Matching, ...]:
     return tuple(choose(tuple(range(n))))
 
 
-class _Terms:
-    """The matrices from which covariances are multiplied together, each computed once."""
+class Covariances:
+    """The covariances of functionals of a process with a kernel, from matrices of which each is computed once.
+
+    With ``z = x_a - x_b``, ``t = |z|^2 / 2`` and the directions ``v_1, ..., v_q`` of both functionals, they are::
+
+        (-1)^(order of b) sum phi^(p + s)(t) prod <v_i, v_j> prod <z, v_l>
+
+    over all ways to choose ``p`` pairs ``(i, j)`` of directions, with ``s`` single ones ``l`` left.
+
+    Parameters
+    ----------
+    kernel : RadialKernel
+    a, b : Functionals
+    """
 
     def __init__(self, kernel: RadialKernel, a: Functionals, b: Functionals) -> None:
-        self.a, self.b, self.directions = a, b, (*a.directions, *b.directions)
+        self._a, self._b, self._directions = a, b, (*a.directions, *b.directions)
         self._kernel, self._t = kernel, cdist(a.points, b.points, "sqeuclidean") / 2
         self._profiles: dict[int, Array] = {}
-        self._single = [self._along(i) for i in range(len(self.directions))]
+        self._single = [self._along(i) for i in range(len(self._directions))]
         self._pairs: dict[tuple[int, int], Array] = {}
 
-    def profile(self, order: int) -> Array:
+    def matrix(self) -> Array:
+        """Return the covariances, of shape (m_a, m_b)."""
+        total = sum(
+            reduce(np.multiply, self._factors(pairs, single), self._profile(len(pairs) + len(single)))
+            for pairs, single in _matchings(len(self._directions))
+        )
+        return np.asarray(-total if self._b.order % 2 else total)
+
+    def slopes(self, weights: Array, a: Functionals, b: Functionals) -> Array:
+        """Return the derivative of ``sum weights * matrix`` by ``A^T A`` for a linear map ``A``, of shape (d, d).
+
+        ``a`` and ``b`` are the functionals that ``A`` maps to those of this object. All inner products are of the form
+        ``u.(A^T A) w``, with the derivative ``u w^T``, made symmetric. Nothing here is larger than the covariances.
+        """
+        weights = -weights if b.order % 2 else weights
+        directions, distance = (*a.directions, *b.directions), np.zeros_like(weights)
+        q = len(directions)
+        weighted = {order: weights * self._profile(order) for order in range(max(1, (q + 1) // 2), q + 2)}
+        total = np.zeros((a.points.shape[1],) * 2)
+        for pairs, single in _matchings(q):
+            order, factors = len(pairs) + len(single), self._factors(pairs, single)
+            distance += reduce(np.multiply, factors, weighted[order + 1])
+            for k in range(len(factors)):
+                slope = reduce(np.multiply, factors[:k] + factors[k + 1 :], weighted[order])
+                if k < len(pairs):
+                    total += self._by_pair(slope, *pairs[k], directions)
+                else:
+                    total += self._by_single(slope, single[k - len(pairs)], directions, a, b)
+        total += _by_distance(distance, a, b)
+        return np.asarray((total + total.T) / 2)
+
+    def _by_pair(self, slope: Array, i: int, j: int, directions: tuple[Array, ...]) -> Array:
+        """Return the derivative of ``sum slope * <v_i, v_j>``."""
+        if self._is_left(i) == self._is_left(j):
+            sums = slope.sum(axis=1 if self._is_left(i) else 0)
+            return np.asarray((sums[:, None] * directions[i]).T @ directions[j])
+        return np.asarray(directions[i].T @ (slope @ directions[j]))
+
+    def _by_single(self, slope: Array, i: int, directions: tuple[Array, ...], a: Functionals, b: Functionals) -> Array:
+        """Return the derivative of ``sum slope * <x_a - x_b, v_i>``."""
+        differences = _differences(slope, a, b) if self._is_left(i) else -_differences(slope.T, b, a)
+        return np.asarray(differences.T @ directions[i])
+
+    def _is_left(self, i: int) -> bool:
+        """Return whether direction ``i`` belongs to ``a``."""
+        return i < self._a.order
+
+    def _profile(self, order: int) -> Array:
         """Return a derivative of ``phi`` for all functionals."""
         if order not in self._profiles:
-            self._profiles[order] = self.spread(self._kernel.profile(self._t, order))
+            at_points = self._kernel.profile(self._t, order)
+            self._profiles[order] = self._b.repeated(self._a.repeated(at_points, 0), 1)
         return self._profiles[order]
 
-    def spread(self, at_points: Array) -> Array:
-        """Return a matrix for pairs of points as one for pairs of functionals."""
-        return self.b.repeated(self.a.repeated(at_points, 0), 1)
-
-    def is_left(self, i: int) -> bool:
-        """Return whether direction ``i`` belongs to ``a``."""
-        return i < self.a.order
-
-    def single(self, i: int) -> Array:
-        """Return ``<x_a - x_b, v_i>``."""
-        return self._single[i]
-
-    def pair(self, i: int, j: int) -> Array:
+    def _pair(self, i: int, j: int) -> Array:
         """Return ``<v_i, v_j>``: of shape (m_a, m_b), (m_a, 1) or (1, m_b)."""
         if (i, j) not in self._pairs:
-            v, w = self.directions[i], self.directions[j]
-            if self.is_left(i) == self.is_left(j):
+            v, w = self._directions[i], self._directions[j]
+            if self._is_left(i) == self._is_left(j):
                 products = np.sum(v * w, axis=1)
-                self._pairs[i, j] = products[:, None] if self.is_left(i) else products[None]
+                self._pairs[i, j] = products[:, None] if self._is_left(i) else products[None]
             else:
                 self._pairs[i, j] = v @ w.T
         return self._pairs[i, j]
 
-    def factors(self, matching: Matching) -> list[Array]:
+    def _factors(self, pairs: tuple[tuple[int, int], ...], single: tuple[int, ...]) -> list[Array]:
         """Return the factors of a term, without the derivative of ``phi``: pairs first."""
-        pairs, single = matching
-        return [*(self.pair(*pair) for pair in pairs), *map(self.single, single)]
-
-    def product(self, matching: Matching) -> Array:
-        """Return a term."""
-        pairs, single = matching
-        return reduce(np.multiply, self.factors(matching), self.profile(len(pairs) + len(single)))
+        return [*(self._pair(*pair) for pair in pairs), *(self._single[i] for i in single)]
 
     def _along(self, i: int) -> Array:
-        v, (a, b) = self.directions[i], (self.a, self.b)
-        if self.is_left(i):
+        """Return ``<x_a - x_b, v_i>``."""
+        v, (a, b) = self._directions[i], (self._a, self._b)
+        if self._is_left(i):
             return b.repeated(np.sum(a.points[a.index] * v, axis=1)[:, None] - v @ b.points.T, 1)
         return a.repeated(a.points @ v.T - np.sum(b.points[b.index] * v, axis=1), 0)
 
 
-class _Slopes:
-    """Derivatives of a weighted sum of covariances by points and directions, added up term by term."""
-
-    def __init__(self, terms: _Terms) -> None:
-        self._terms = terms
-        a, b = terms.a, terms.b
-        self._distance = np.zeros((len(a), len(b)))
-        self._points = [np.zeros((len(f), f.points.shape[1])) for f in (a, b)]  # of each functional, not yet of points
-        self._directions = [np.zeros_like(v) for v in terms.directions]
-
-    def add(self, matching: Matching, weights: Array) -> None:
-        """Add the derivatives of one term."""
-        terms, (pairs, single) = self._terms, matching
-        order, factors = len(pairs) + len(single), terms.factors(matching)
-        self._distance += reduce(np.multiply, factors, weights * terms.profile(order + 1))
-        if not factors:
-            return
-        weighted = weights * terms.profile(order)
-        for k in range(len(factors)):
-            slope = reduce(np.multiply, factors[:k] + factors[k + 1 :], weighted)
-            if k < len(pairs):
-                self._add_pair(*pairs[k], slope)
-            else:
-                self._add_single(single[k - len(pairs)], slope)
-
-    def _add_pair(self, i: int, j: int, slope: Array) -> None:
-        v, w = self._terms.directions[i], self._terms.directions[j]
-        if self._terms.is_left(i) == self._terms.is_left(j):
-            sums = slope.sum(axis=1 if self._terms.is_left(i) else 0)[:, None]
-            self._directions[i] += sums * w
-            self._directions[j] += sums * v
-        else:
-            self._directions[i] += slope @ w
-            self._directions[j] += slope.T @ v
-
-    def _add_single(self, i: int, slope: Array) -> None:
-        a, b, v = self._terms.a, self._terms.b, self._terms.directions[i]
-        if self._terms.is_left(i):
-            sums = slope.sum(axis=1)[:, None]
-            self._points[0] += sums * v
-            self._points[1] -= slope.T @ v
-            self._directions[i] += sums * a.points[a.index] - slope @ b.points[b.index]
-        else:
-            sums = slope.sum(axis=0)[:, None]
-            self._points[0] += slope @ v
-            self._points[1] -= sums * v
-            self._directions[i] += slope.T @ a.points[a.index] - sums * b.points[b.index]
-
-    def result(self) -> tuple[Functionals, Functionals]:
-        """Return the derivatives, in the shape of the functionals."""
-        a, b, distance = self._terms.a, self._terms.b, self._distance
-        x, y = a.points[a.index], b.points[b.index]
-        left = self._points[0] + distance.sum(axis=1)[:, None] * x - distance @ y
-        right = self._points[1] + distance.sum(axis=0)[:, None] * y - distance.T @ x
-        return (
-            Functionals(_summed(left, a), a.index, tuple(self._directions[: a.order])),
-            Functionals(_summed(right, b), b.index, tuple(self._directions[a.order :])),
-        )
+def _by_distance(weights: Array, a: Functionals, b: Functionals) -> Array:
+    """Return the derivative of ``sum weights * |x_a - x_b|^2 / 2``."""
+    sums, x, y = weights @ b.located, a.located[:, :-1], b.located[:, :-1]
+    return np.asarray(x.T @ (sums[:, -1:] / 2 * x - sums[:, :-1]) + y.T @ (weights.sum(axis=0)[:, None] / 2 * y))
 
 
-def _summed(slopes: Array, functionals: Functionals) -> Array:
-    """Return the sums over the functionals of each point."""
-    result = np.zeros_like(functionals.points)
-    np.add.at(result, functionals.index, slopes)
-    return result
+def _differences(weights: Array, a: Functionals, b: Functionals) -> Array:
+    """Return the sums over ``b`` of ``weights * (x_a - x_b)``, of shape (m_a, d)."""
+    sums = weights @ b.located
+    return np.asarray(sums[:, -1:] * a.located[:, :-1] - sums[:, :-1])

@@ -15,7 +15,7 @@ from nurf.solvers.process._process import MORE_NOISE
 from nurf.training._scales import HIGHEST_NOISE, LOWEST_NOISE, Hyperparameters, Prior, Scales
 
 REFUSED = 1e100  # value of the criterion if a factorisation fails
-TOLERANCE = 1e-5  # of learning, relative to the criterion, which is of the size of the number of rows
+TOLERANCE = 1e-4  # of learning, relative to the criterion: less than 0.1 in a logarithm of likelihood with 1000 rows
 WALL = 100.0  # height of what stands for the criterion where it cannot be computed
 MAX_RUNS = 3  # of L-BFGS, if a line search fails: rounding errors spoil differences of the criterion
 FAILED = 2  # status of a line search that found no smaller value
@@ -142,6 +142,9 @@ class Candidate:
         The smallest value of the criterion that was found.
     n_rows : int
         Number of rows that it belongs to.
+    n_steps : int
+        Number of steps so far. What was learned from ``n`` rows is wrong by about ``1 / sqrt(n)``: the length of the
+        next step.
     mapped : bool
         Whether the map is not one of a scale for each input.
     """
@@ -151,6 +154,7 @@ class Candidate:
     found: Hyperparameters
     criterion: float = np.inf
     n_rows: int = 1
+    n_steps: int = 0
     mapped: bool = False
 
     def __str__(self) -> str:
@@ -158,8 +162,10 @@ class Candidate:
 
     def learned(self, rows: ProcessRows, criterion: Criterion, prior: Prior, n_steps: int) -> Candidate:
         """Return the candidate after some steps on the rows."""
-        found, value = learn(Problem(rows, self.kernel, self.scales, criterion, prior), self.found, n_steps)
-        return replace(self, found=found, criterion=value, n_rows=len(rows))
+        problem = Problem(rows, self.kernel, self.scales, criterion, prior)
+        first_step = float(1 / np.sqrt(self.n_rows)) if self.n_steps else 1.0
+        found, value = learn(problem, self.found, n_steps, first_step)
+        return replace(self, found=found, criterion=value, n_rows=len(rows), n_steps=self.n_steps + n_steps)
 
     @property
     def n_parameters(self) -> int:
@@ -208,22 +214,38 @@ class Problem:
     prior: Prior
 
 
-def learn(problem: Problem, start: Hyperparameters, max_steps: int) -> tuple[Hyperparameters, float]:
+def learn(
+    problem: Problem, start: Hyperparameters, max_steps: int, first_step: float = 1.0
+) -> tuple[Hyperparameters, float]:
     """Return hyperparameters of a smaller criterion, by at most ``max_steps`` steps of L-BFGS, and the criterion.
 
-    If the kernel matrix of the start is not positive definite, the noise is increased until it is.
+    The first step has about the length ``first_step``. If the kernel matrix of the start is not positive definite, the
+    noise is increased until it is.
     """
     objective = _Objective(problem, start)
     theta = objective.start()
     if max_steps == 0:
         return objective.hyperparameters(theta), objective.value(theta)
     for _ in range(MAX_RUNS):
-        options = {"maxiter": max_steps, "maxfun": 2 * max_steps, "maxls": 10, "ftol": TOLERANCE, "gtol": TOLERANCE}
-        found = minimize(objective, theta, jac=True, method="L-BFGS-B", bounds=objective.bounds, options=options)
-        theta, max_steps = found.x, max_steps - found.nit
-        if found.status != FAILED or max_steps <= 0:
+        found = minimize(  # the first step of L-BFGS has the length 1
+            lambda u, unit=first_step: objective.in_units(u, unit),
+            theta / first_step,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=np.array(objective.bounds) / first_step,
+            options={
+                "maxiter": max_steps,
+                "maxfun": 2 * max_steps,
+                "maxls": 10,
+                "ftol": TOLERANCE,
+                "gtol": TOLERANCE * first_step,
+            },
+        )
+        theta, value = objective.best(theta)
+        max_steps -= found.nit
+        if found.status != FAILED or max_steps <= 0 or not found.nit:
             break
-    return objective.hyperparameters(found.x), float(found.fun)
+    return objective.hyperparameters(theta), value
 
 
 class _Objective:
@@ -263,6 +285,18 @@ class _Objective:
         """Return the objective without its derivatives."""
         value, process = self._evaluated(theta)
         return REFUSED if process is None else value + self._penalty(theta)[0]
+
+    def best(self, otherwise: Array) -> tuple[Array, float]:
+        """Return the best point so far and the objective there, or another point if there is none."""
+        if self._best is None:
+            return otherwise, REFUSED
+        value, theta = self._best
+        return theta, value
+
+    def in_units(self, u: Array, unit: float) -> tuple[float, Array]:
+        """Return the objective and its derivatives as a function of ``theta / unit``."""
+        value, slopes = self(unit * u)
+        return value, unit * slopes
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
         """Return the objective and its derivatives."""

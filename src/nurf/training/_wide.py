@@ -268,7 +268,7 @@ def _mapped(scaled: Candidate, contest: WideLane, rows: ProcessRows, jet: Jet) -
     matched = metric * np.linalg.norm(scaled.found.metric) / max(float(np.linalg.norm(metric)), LOWEST_SCALE)
     noises = (scaled.found.noise, np.maximum(scaled.found.noise, START_NOISE))
     found = [Hyperparameters(start, noise) for start in (matched, metric) for noise in noises]
-    candidates = [Candidate(scaled.kernel, scales, start, mapped=True) for start in found]
+    candidates = [replace(scaled, scales=scales, found=start, mapped=True) for start in found]
     return min((candidate.learned(rows, *contest.terms, 0) for candidate in candidates), key=_score)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -13,10 +13,10 @@ from scipy.linalg import lapack
 from nurf._blocks import row_blocks
 from nurf._types import Array, Index
 from nurf.kernels import KernelNetwork, RadialKernel
-from nurf.kernels._functionals import Functionals, covariance, pullback, variances
+from nurf.kernels._functionals import Covariances, Functionals, covariance, variances
 from nurf.kernels._network import Centers
 from nurf.solvers.process._contrasts import Contrasts
-from nurf.solvers.process._rows import ProcessRows
+from nurf.solvers.process._rows import Block, ProcessRows
 
 EPS = float(np.finfo(float).eps)
 BLOCK = 2**17  # elements of a block of covariances: all its factors together stay in the cache
@@ -95,27 +95,25 @@ class Process:
         """Return the kernel matrix of the rows with their noise, of shape (N, N)."""
         N = len(self.rows)
         result = np.empty((N, N))
-        for rows, columns, a, b in self._blocks(self._parts):
-            block = covariance(self.kernel, a, b)
-            result[rows, columns] = block
-            result[columns, rows] = block.T
+        for block, covariances in self._blocks():
+            matrix = covariances.matrix()
+            result[block.rows, block.columns] = matrix
+            result[block.columns, block.rows] = matrix.T
         diagonal = result.ravel()[:: N + 1]
         diagonal += self.noise[self.rows.orders] / self.rows.weights + rounding_floor(N) * np.abs(diagonal)
         return result
 
-    @staticmethod
-    def _blocks(parts: tuple[Functionals, ...]) -> Iterator[tuple[slice, slice, Functionals, Functionals]]:
-        """Yield blocks of the lower triangle: their rows, columns, and the functionals of both.
+    def _blocks(self) -> Iterable[tuple[Block, Covariances]]:
+        """Return the blocks of the lower triangle of the kernel matrix; if they are small, they are made once."""
+        return self._small_blocks if len(self.rows) ** 2 <= BLOCK else self._made_blocks()
 
-        Blocks of rows and columns of the same order end at the diagonal.
-        """
-        starts = np.cumsum([0, *(len(part) for part in parts)])
-        for i, a in enumerate(parts):
-            for rows in row_blocks(len(a), int(starts[i + 1]), BLOCK):
-                for j in range(i + 1):
-                    b = parts[j] if j < i else a[: rows.stop]
-                    place = slice(starts[i] + rows.start, starts[i] + rows.stop)
-                    yield place, slice(starts[j], starts[j] + len(b)), a[rows], b
+    @cached_property
+    def _small_blocks(self) -> list[tuple[Block, Covariances]]:
+        return list(self._made_blocks())
+
+    def _made_blocks(self) -> Iterator[tuple[Block, Covariances]]:
+        for block in self.rows.blocks(BLOCK):
+            yield block, Covariances(self.kernel, *block.of(self._parts))
 
     @cached_property
     def _coordinates(self) -> Array:
@@ -173,18 +171,16 @@ class Process:
 
         ``weights`` is a symmetric matrix of shape (N, N).
         """
-        N, metric = len(self.rows), np.zeros_like(self.metric)
-        parts, mapped = self._blocks(self.rows.parts), self._blocks(self._parts)
-        for (rows, columns, *originals), (_, _, a, b) in zip(parts, mapped, strict=True):
-            block = 2 * weights[rows, columns]
-            if columns.stop == rows.stop:
-                block[:, rows.start - columns.start :] /= 2
-            for slopes, original in zip(pullback(self.kernel, a, b, block), originals, strict=True):
-                metric += slopes.points.T @ original.points
-                for slope, direction in zip(slopes.directions, original.directions, strict=True):
-                    metric += slope.T @ direction
+        N, d = len(self.rows), self.metric.shape[1]
+        gram = np.zeros((d, d))
+        for block, covariances in self._blocks():
+            part = 2 * weights[block.rows, block.columns]
+            if block.columns.stop == block.rows.stop:
+                part[:, block.rows.start - block.columns.start :] /= 2
+            gram += covariances.slopes(part, *block.of(self.rows.parts))
         by_row = weights.ravel()[:: N + 1] * self.noise[self.rows.orders] / self.rows.weights
-        return metric, np.asarray(np.bincount(self.rows.orders, by_row, minlength=len(self.noise)), float)
+        by_noise = np.bincount(self.rows.orders, by_row, minlength=len(self.noise))
+        return 2 * self.metric @ gram, np.asarray(by_noise, float)
 
     @cached_property
     def left_out(self) -> tuple[Array, Array]:

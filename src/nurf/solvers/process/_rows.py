@@ -8,12 +8,38 @@ from functools import cached_property
 
 import numpy as np
 
+from nurf._blocks import row_blocks
 from nurf._tensors import factors, variables
 from nurf._types import Array, Index
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.kernels._functionals import Functionals
 from nurf.solvers._rows import SlopeRows, slope_rows
 from nurf.solvers.process._contrasts import Contrasts
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of the lower triangle of the kernel matrix: some rows of one part, and columns of that part or another.
+
+    Parameters
+    ----------
+    rows, columns : slice
+        Where it is in the matrix.
+    parts : tuple of two int
+        The parts of its rows and columns, ...
+    members : tuple of two slice
+        ... and which of their functionals.
+    """
+
+    rows: slice
+    columns: slice
+    parts: tuple[int, int]
+    members: tuple[slice, slice]
+
+    def of(self, parts: tuple[Functionals, ...]) -> tuple[Functionals, Functionals]:
+        """Return the functionals of its rows and columns."""
+        (i, j), (rows, columns) = self.parts, self.members
+        return parts[i][rows], parts[j][columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +84,16 @@ class ProcessRows:
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    def blocks(self, elements: int) -> Iterator[Block]:
+        """Yield blocks of about so many elements. Those with rows and columns of one part end at the diagonal."""
+        starts = np.cumsum([0, *(len(part) for part in self.parts)]).tolist()
+        for i, part in enumerate(self.parts):
+            for rows in row_blocks(len(part), starts[i + 1], elements):
+                place = slice(starts[i] + rows.start, starts[i] + rows.stop)
+                for j in range(i):
+                    yield Block(place, slice(starts[j], starts[j + 1]), (i, j), (rows, slice(None)))
+                yield Block(place, slice(starts[i], place.stop), (i, i), (rows, slice(rows.stop)))
 
     @cached_property
     def orders(self) -> Index:
