@@ -142,6 +142,11 @@ def _limit_scaling(values: Fields) -> None:
                 f"`{center}` and `{scale}` must have the same shape, got {values[center].shape} and "
                 f"{values[scale].shape}"
             )
+    d = values["x_scale"].shape if "x_scale" in values else None
+    for name, axes in (("x_basis", 2), ("x_rest", 1)):
+        array = values.get(name)
+        if array is not None and (array.ndim != axes or (d is not None and array.shape[:1] != d)):
+            raise ValueError(f"`{name}` must have {axes} axes, the first of length {d}, got shape {array.shape}")
 
 
 def _limit_average(values: Fields) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -135,6 +135,18 @@ class ShallowFit(Fit):
     probed: Array | None = None
     crossfit: CrossFit | None = None
     optimism: Array | None = None
+
+    def with_unseen(self, share: float) -> ShallowFit:
+        """Return the fit with errors that count a share of the variance which they do not show.
+
+        The inputs were reduced by the derivatives of all samples, also of those that leave the fit. In scaled units the
+        variance of each output is one.
+        """
+        if not share > 0:
+            return self
+        errors = np.sqrt(self.output_errors**2 + share)
+        factors = np.divide(errors, self.output_errors, out=np.ones_like(errors), where=self.output_errors > 0)
+        return replace(self, output_errors=errors, optimism=factors * (1.0 if self.optimism is None else self.optimism))
 
     @property
     def errors(self) -> Array:
