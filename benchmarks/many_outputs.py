@@ -50,9 +50,8 @@ def main() -> None:
     error = np.sqrt(np.mean((model.predict(fresh) - expected) ** 2 / np.var(expected, axis=0)))
     estimated = np.sqrt(np.mean(model.estimated_error_**2 / np.var(y, axis=0)))
     print(model.report())
-    print(
-        f"{seconds:.1f} s, {cpu:.1f} s of processor time, {peak_gigabytes():.2f} GB at the peak, {before:.2f} GB before the fit"
-    )
+    print(f"{seconds:.1f} s, {cpu:.1f} s of processor time")
+    print(f"{peak_gigabytes():.2f} GB at the peak, {before:.2f} GB before the fit")
     print(f"error {error:.3f} of the standard deviation at new points, estimated {estimated:.3f}")
 
 

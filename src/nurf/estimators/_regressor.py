@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from nurf._derivative_checks import DerivativeCheck
@@ -233,9 +234,12 @@ class RandomFeatureRegressor(FitsFurtherRows):
         self.gradient_check_, self._has_derivatives = check, bool(scaled.known)
         self.estimated_ = not setting.source.keeps_neurons and bool(setting.needs)
         self._rule_name, self._running = rule, None
+        found: list[Warning] = []
+        if fit.convergence is not None and fit.convergence.is_far:
+            found.append(ConvergenceWarning(f"the outer weights are not exact: {fit.convergence}"))
         if self.density == "auto":
-            return zero_derivatives(scaled, sampling_order(scaled, setting.activation))
-        return []
+            found += zero_derivatives(scaled, sampling_order(scaled, setting.activation))
+        return found
 
     @property
     def _chosen(self) -> str:

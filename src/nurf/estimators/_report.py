@@ -79,6 +79,8 @@ def describe(
         *_errors(fit, y_scale),
         *_race(fit.trials),
     ]
+    if fit.convergence is not None:
+        lines.append(("solver", str(fit.convergence)))
     fallbacks = [stage.fallback for stage in fit.history if stage.fallback]
     if fallbacks:
         lines.append(("note", f"a stage sampled from the data, not the residual: {fallbacks[-1]}"))

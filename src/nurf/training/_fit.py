@@ -9,6 +9,7 @@ import numpy as np
 from nurf._types import Array
 from nurf.networks import Network, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss
+from nurf.solvers.ridge import Convergence
 from nurf.training._crossfit import CrossFit
 from nurf.training._settings import Setting
 
@@ -31,6 +32,8 @@ class Stage:
         How the neurons of the stage were sampled, and how much derivatives counted.
     fallback : str or None
         Why the neurons of the stage were not sampled as the setting says, if they were not.
+    convergence : Convergence or None
+        How far an iterative solver came, if the outer weights were found by one.
     """
 
     n_neurons: int
@@ -39,6 +42,7 @@ class Stage:
     seconds: float
     setting: Setting | None = None
     fallback: str | None = None
+    convergence: Convergence | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,8 @@ class ShallowFit(Fit):
         The fits without each of the folds, if errors were estimated by them.
     optimism : array of shape (k,) or None
         The factor by which leave-one-out errors are typically too small, if some samples were held out in the end.
+    convergence : Convergence or None
+        How far an iterative solver came, if the outer weights were found by one.
     """
 
     network: ShallowNetwork
@@ -135,6 +141,7 @@ class ShallowFit(Fit):
     probed: Array | None = None
     crossfit: CrossFit | None = None
     optimism: Array | None = None
+    convergence: Convergence | None = None
 
     def with_unseen(self, share: float) -> ShallowFit:
         """Return the fit with errors that count a share of the variance which they do not show.
