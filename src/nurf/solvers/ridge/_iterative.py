@@ -270,8 +270,8 @@ class _Sums:
 def _nystrom(sketch: Array, products: Array) -> tuple[Array, Array]:
     """Return ``U`` (N, s) and ``lambda`` (s,) with ``A ~ U diag(lambda) U^T``, from ``A`` times orthonormal columns.
 
-    ``A ~ Y (Omega^T Y)^-1 Y^T`` with ``Y = A Omega``, shifted by its rounding errors while that is computed. The products
-    ``Y`` are overwritten.
+    ``A ~ Y (Omega^T Y)^-1 Y^T`` with ``Y = A Omega``, shifted by its rounding errors while that is computed. ``Y`` is
+    overwritten.
     """
     shift = EPS * max(float(np.linalg.norm(products)), np.finfo(float).tiny) * np.sqrt(len(sketch))
     products += shift * sketch
