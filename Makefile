@@ -7,7 +7,7 @@ INSTALLED := .venv/.installed-test,lint
 CHECK_PYTHON := import sys; sys.version_info < (3, 11) and sys.exit("nurf needs Python >= 3.11, but $(PYTHON) is \
 	%s.%s: name another one by PYTHON=..." % sys.version_info[:2])
 
-.PHONY: help demo test test-hostile test-scale lint bench reproduce clean
+.PHONY: help demo test test-hostile test-scale lint bench bench-peers reproduce clean
 .NOTPARALLEL: # all targets share .venv
 
 help: ## list the targets
@@ -30,14 +30,27 @@ lint: $(INSTALLED) ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(INSTALLED) ## compare the speed with that of the bare NumPy calls
-	$(BIN)/python benchmarks/bench.py
+bench: $(INSTALLED) ## compare the speed with that of bare NumPy calls; BENCH=--quick takes a minute, not ten
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py $(BENCH)
+
+bench-peers: .venv-peers/.installed ## draw the error of ours and of other libraries against seconds; BENCH=--quick for less
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-peers/bin/python benchmarks/bench_peers.py $(BENCH)
 
 reproduce: $(INSTALLED) ## draw the figures of the paper from a few trials, into build/
 	$(BIN)/python -m reproduction --quick --jobs 2
 
 clean: ## remove everything that the targets above made
-	rm -rf .venv .venv-lowest demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest .venv-peers demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# What others have made, in an environment of its own. One that cannot be installed is left out of the comparison.
+.venv-peers/.installed: pyproject.toml benchmarks/peers.txt
+	@$(PYTHON) -c '$(CHECK_PYTHON)'
+	@echo "Setting up .venv-peers: this takes some minutes."
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	@while read peer; do .venv-peers/bin/python -m pip install --quiet --disable-pip-version-check $$peer \
+		|| echo "$$peer cannot be installed and is left out."; done < benchmarks/peers.txt
+	@touch $@
 
 # The extras after the dash, installed: installed anew when pyproject.toml changes.
 .venv/.installed-%: pyproject.toml
