@@ -48,10 +48,8 @@ reproduce: $(INSTALLED) ## draw the figures of the paper from a few trials, into
 	$(BIN)/python -m reproduction --quick --jobs 2
 
 clean: ## remove everything that the targets above made
-<<<<<<< HEAD
-	rm -rf .venv .venv-lowest demo build dist docs/gallery docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis
-=======
-	rm -rf .venv .venv-lowest .venv-peers demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest .venv-peers demo build dist docs/gallery docs/reference
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What others have made, in an environment of its own. One that cannot be installed is left out of the comparison.
 .venv-peers/.installed: pyproject.toml benchmarks/peers.txt
