@@ -12,11 +12,11 @@ from nurf import (
 )
 
 ESTIMATORS = [
-    RandomFeatureRegressor(),
+    RandomFeatureRegressor(100),
     SparseFeatureRegressor(),
     KernelFeatureRegressor(),
     DeepFeatureRegressor((16, 16), steps=150),
-    Surrogate(engines=[KernelFeatureRegressor(), DeepFeatureRegressor((16,), steps=50)]),
+    Surrogate(engines=[KernelFeatureRegressor("gaussian"), DeepFeatureRegressor((16,), steps=50)]),
     RandomFeatureMap(),
 ]
 
