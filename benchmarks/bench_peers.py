@@ -133,7 +133,9 @@ def fitted(method: str, place: int, case: str) -> dict[str, object]:
     center, half, mean, unit = 0.0, 1.0, 0.0, 1.0
     if spec.needs != "nurf":
         low, high = X.min(axis=0), X.max(axis=0)
-        center, half, mean, unit = (low + high) / 2, (high - low) / 2, y.mean(), y.std()
+        cube = spec.needs == "smt"  # whose adaptor takes points of the unit cube
+        center, half = (low, high - low) if cube else ((low + high) / 2, (high - low) / 2)
+        mean, unit = y.mean(), y.std()
     options = {"gradients": gradients * half / unit} if spec.gradients else {}
     with warnings.catch_warnings(), redirect_stdout(StringIO()):
         warnings.simplefilter("ignore")
