@@ -20,6 +20,7 @@ from nurf import (
 from nurf._derivative_checks import DerivativeCheck, check_derivatives
 from nurf.estimators import (
     DeepFeatureRegressor,
+    GradientPipeline,
     KernelFeatureRegressor,
     RandomFeatureMap,
     RandomFeatureRegressor,
@@ -37,6 +38,7 @@ __all__ = [  # without `plots`: `from nurf import *` must not require matplotlib
     "DeepFeatureRegressor",
     "DerivativeCheck",
     "FileFormatError",
+    "GradientPipeline",
     "Jet",
     "KernelFeatureRegressor",
     "RandomFeatureMap",
