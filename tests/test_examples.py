@@ -1,6 +1,7 @@
 """The examples: what they print and draw, and their silence where there is no terminal."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import matplotlib as mpl
@@ -20,6 +21,19 @@ def load(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def run(name, **settings):
+    """Run an example without functions, with other values of some names in capitals, and return what it defines."""
+    source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    for names, values in settings.items():
+        source, n = re.subn(
+            rf"(?m)^{names.replace('__', ', ')} = .*$", f"{names.replace('__', ', ')} = {values}", source
+        )
+        assert n == 1
+    scope = {"__name__": name}
+    exec(compile(source, name, "exec"), scope)
+    return scope
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +139,14 @@ def test_ten_samples_with_and_without_slopes(tmp_path, capsys):
         assert 0.01 < np.mean(image[..., :3] < 0.9) < 0.5  # neither blank nor full
         frame = np.concatenate([image[[0, -1], :, :3].reshape(-1, 3), image[:, [0, -1], :3].reshape(-1, 3)])
         assert frame.min() == 1  # nothing is cut off at the edges
+
+
+def test_first_weights_in_torch(capsys):
+    pytest.importorskip("torch")
+    curves = run("plot_initialize_torch", N_SEEDS__N_STEPS__EVERY=(2, 40, 20))["curves"]
+    assert len(curves) == len(capsys.readouterr().out.splitlines()) == 4
+    assert all(errors.shape == (2, 3) for errors in curves.values())
+    # without training the error is about the standard deviation, or more if random layers are in its units
+    assert all(np.all((errors[:, 0] > 0.5) & (errors[:, -1] < errors[:, 0])) for errors in curves.values())
+    assert plt.get_fignums() != []
+    plt.close("all")
