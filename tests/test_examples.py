@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import warnings
 from pathlib import Path
 
 import matplotlib as mpl
@@ -149,4 +150,14 @@ def test_first_weights_in_torch(capsys):
     # without training the error is about the standard deviation, or more if random layers are in its units
     assert all(np.all((errors[:, 0] > 0.5) & (errors[:, -1] < errors[:, 0])) for errors in curves.values())
     assert plt.get_fignums() != []
+    plt.close("all")
+
+
+def test_bayesian_optimisation(capsys):
+    with warnings.catch_warnings():  # torch warns of what BoTorch's dependencies do
+        warnings.simplefilter("ignore")
+        pytest.importorskip("botorch")
+        curves = run("plot_botorch", N_SEEDS__N_FIRST__N_STEPS=(1, 6, 2))["curves"]
+    assert len(curves) == len(capsys.readouterr().out.splitlines()) == 3
+    assert all(values.shape == (1, 3) and np.all(np.diff(values) <= 0) for values in curves.values())
     plt.close("all")

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from nurf._types import Array
+from nurf.export._points import as_fitted
 
 STEP = 1e-4  # of differences of variances, in units of the range of an input
 JOINT = (
@@ -117,7 +118,7 @@ def to_botorch(model: Any) -> Any:
 
 def _mean_and_variance(model: Any, points: Array) -> tuple[Array, Array]:
     """Return both at points (n, d), of shape (n, k)."""
-    values, deviations = model.predict(points, return_std=True)
+    values, deviations = model.predict(as_fitted(model, points), return_std=True)
     return values.reshape(len(points), -1), deviations.reshape(len(points), -1) ** 2
 
 
@@ -128,4 +129,4 @@ def _slopes(model: Any, points: Array) -> tuple[Array, Array]:
     moved = points + np.concatenate([np.diag(steps), -np.diag(steps)])[:, None]
     variances = _mean_and_variance(model, moved.reshape(-1, d))[1].reshape(2, d, n, -1)
     differences = (variances[0] - variances[1]) / (2 * steps[:, None, None])
-    return model.predict_gradient(points).reshape(n, -1, d), np.moveaxis(differences, 0, 2)
+    return model.predict_gradient(as_fitted(model, points)).reshape(n, -1, d), np.moveaxis(differences, 0, 2)
