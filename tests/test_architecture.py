@@ -21,7 +21,7 @@ LEVELS = [
     {"training"},
     {"files"},
     {"estimators"},
-    {"_tables", "export", "plots"},
+    {"_tables", "export", "plots", "torch"},
     {"report"},
     {"cli"},
 ]
