@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -84,6 +84,11 @@ class MixedWithJacobian(Mixed):
         factors = np.zeros((d, d))
         factors[np.arange(d), np.arange(d) - 1] = 0.2 / np.roll([1, 20, 0.3, 5], 1)
         return factors + np.eye(d) / X[:, None, :]
+
+
+class MixedWithWrongJacobian(Mixed):
+    def jacobian(self, X):
+        return np.zeros((len(X), 3))
 
 
 LOG_OF_TWO = ColumnTransformer(
@@ -424,6 +429,17 @@ X, Y, G = data(12)
 H = np.zeros((12, 3, 3))
 
 
+def test_a_fit_that_fails_leaves_the_pipeline_as_it_was():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 2, (30, 2))
+    steps = [("scale", StandardScaler()), ("model", RandomFeatureRegressor(20, random_state=0))]
+    model = GradientPipeline(steps, target="log").fit(X, X[:, 0])
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="y"):
+        model.fit(10 * X, -X[:, 0])  # the transformers fit, and the logarithm does not
+    assert_array_equal(model.predict(X), before)
+
+
 @pytest.mark.parametrize(
     ("steps", "options", "arguments", "message"),
     [
@@ -450,12 +466,8 @@ def test_other_errors():
         made([], Known(), target="log").fit(X, Y - 2 * Y.max())
     with pytest.raises(TypeError, match="the last step must be a regressor of nurf"):
         made([], StandardScaler()).fit(X, Y)
-    wrong = MixedWithJacobian()
-    wrong.jacobian = lambda X: np.zeros((len(X), 3))
-    fitted = made([wrong], Known())
-    fitted.steps[0] = ("step 0", wrong)
-    with pytest.raises(ValueError, match=r"`jacobian\(X\)` of MixedWithJacobian must have shape \(n, p, d\)"):
-        fitted.fit(points(), np.ones(12), gradients=np.ones((12, 4)))
+    with pytest.raises(ValueError, match=r"`jacobian\(X\)` of MixedWithWrongJacobian must have shape \(n, p, d\)"):
+        made([MixedWithWrongJacobian()], Known()).fit(points(), np.ones(12), gradients=np.ones((12, 4)))
     model = made([StandardScaler()], RandomFeatureRegressor(5, width=0.5)).fit(X, Y)
     with pytest.raises(TypeError, match="or pickle the pipeline"):
         model.save("model.nurf")

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nurf._types import Array
 from nurf._validation import as_derivative, as_finite, as_finite_or_nan, in_shape
+from nurf.estimators._base import unchanged_on_error
 from nurf.estimators._chain import Derivative, Slopes
 from nurf.estimators._frames import matched
 from nurf.estimators._transformers import derivative_of, is_passthrough
@@ -95,7 +96,8 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
 
         The arguments are those of the regressors, in the units of the data; ``sample_weight`` and
         ``derivative_weight`` go to the regressor as they are. Derivatives at ``gradients_at`` do not go through a
-        ``target`` that is not affine, because the values there are not known.
+        ``target`` that is not affine, because the values there are not known. Transformers are copied before they are
+        fitted, so that a fit that fails leaves the pipeline as it was.
 
         Returns
         -------
@@ -114,13 +116,14 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
             raise TypeError(f"the last step must be a regressor of nurf, got {self.steps[-1][1]!r}")
         data = matched(X, y=y, **data)
         y = data.pop("y")
-        first = self.steps[:-1] or [("nothing", "passthrough")]
-        transformers = Pipeline(first, memory=self.memory, verbose=self.verbose)
-        Z = transformers.fit_transform(X, y)
-        if len(self.steps) > 1:
-            self.steps = [*transformers.steps, self.steps[-1]]
-        self.target_ = self._fitted_target(y)
-        self.steps[-1][1].fit(Z, self._values(y), **self._transformed(X, y, data))
+        first = [(name, step if is_passthrough(step) else clone(step)) for name, step in self.steps[:-1]]
+        transformers = Pipeline(first or [("nothing", "passthrough")], memory=self.memory, verbose=self.verbose)
+        with unchanged_on_error(self):  # transformers and regressor stay a pair
+            Z = transformers.fit_transform(X, y)
+            if first:
+                self.steps = [*transformers.steps, self.steps[-1]]
+            self.target_ = self._fitted_target(y)
+            self.steps[-1][1].fit(Z, self._values(y), **self._transformed(X, y, data))
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
