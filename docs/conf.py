@@ -33,6 +33,7 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["_ext", "_templates", "gallery/GALLERY_HEADER.rst"]
 nitpicky = True
+highlight_language = "none"  # of blocks that name none: commands, output, formulas
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
