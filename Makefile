@@ -8,7 +8,7 @@ SPHINX := $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctr
 CHECK_PYTHON := import sys; sys.version_info < (3, 11) and sys.exit("nurf needs Python >= 3.11, but $(PYTHON) is \
 	%s.%s: name another one by PYTHON=..." % sys.version_info[:2])
 
-.PHONY: help demo test test-hostile test-scale lint docs docs-links bench reproduce clean
+.PHONY: help demo test test-hostile test-scale lint docs docs-links bench bench-peers reproduce clean
 .NOTPARALLEL: # all targets share .venv
 
 help: ## list the targets
@@ -39,14 +39,28 @@ docs: .venv/.installed-docs ## run the examples of the documentation and build i
 docs-links: .venv/.installed-docs ## check the external links of the documentation, which needs the internet
 	$(SPHINX) -b linkcheck -D sphinx_gallery_conf.plot_gallery=0 docs build/links
 
-bench: $(INSTALLED) ## compare the speed with that of the bare NumPy calls
-	$(BIN)/python benchmarks/bench.py
+bench: $(INSTALLED) ## compare the speed with that of bare NumPy calls; BENCH=--quick takes a minute, not ten
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py $(BENCH)
+
+bench-peers: .venv-peers/.installed ## draw the error of ours and of other libraries against seconds; BENCH=--quick for less
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-peers/bin/python benchmarks/bench_peers.py $(BENCH)
 
 reproduce: $(INSTALLED) ## draw the figures of the paper from a few trials, into build/
 	$(BIN)/python -m reproduction --quick --jobs 2
 
 clean: ## remove everything that the targets above made
-	rm -rf .venv .venv-lowest demo build dist docs/gallery docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest .venv-peers demo build dist docs/gallery docs/reference
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# What others have made, in an environment of its own. One that cannot be installed is left out of the comparison.
+.venv-peers/.installed: pyproject.toml benchmarks/peers.txt
+	@$(PYTHON) -c '$(CHECK_PYTHON)'
+	@echo "Setting up .venv-peers: this takes some minutes."
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	@while read peer; do .venv-peers/bin/python -m pip install --quiet --disable-pip-version-check $$peer \
+		|| echo "$$peer cannot be installed and is left out."; done < benchmarks/peers.txt
+	@touch $@
 
 # The extras after the dash, installed: installed anew when pyproject.toml changes.
 .venv/.installed-%: pyproject.toml

@@ -1,5 +1,7 @@
 """The benchmarks on a tiny case, without the libraries that they compare with."""
 
+import json
+import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -77,3 +79,70 @@ def test_a_size_that_the_largest_number_of_samples_makes_equal_is_run_once(few_s
     monkeypatch.setattr(few_samples, "MOST_SAMPLES", 9)
     tasks = few_samples.tasks(["CurrinSine", "Franke2"], [20, 5, 10], [0], [GP])
     assert [task[:2] for task in tasks] == [("CurrinSine", 5), ("Franke2", 5), ("CurrinSine", 10)]
+
+
+def test_speed_is_a_table_of_ratios(monkeypatch, tmp_path, capsys):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    bench, cases = import_module("bench"), import_module("bench_cases")
+    monkeypatch.setattr(cases, "peak_above", lambda code: 1.0)
+    tiny = cases.Sizes(150, 20, (100, 200), (10, 20), (1, 2), (1, 2), 5, 2, 150, 2)
+    names = [name for name in cases.SECTIONS if name not in ("Sparse networks", "Trained networks")]
+    bench.main(["--out", str(tmp_path), "--only", *names], tiny)
+    saved = json.loads((tmp_path / "bench.json").read_text())
+    assert list(saved["tables"]) == names
+    rows = [row for table in saved["tables"].values() for row in table]
+    assert all(np.isfinite(row["ratio"]) for row in rows)
+    assert all(row["ours"] > 0 and row["bare"] > 0 for row in rows if row["unit"] == "s")
+    assert saved["machine"]["versions"]["numpy"] == np.__version__
+    text, printed = (tmp_path / "bench.md").read_text(), capsys.readouterr().out
+    assert all(row["name"] in text and row["name"] in printed for row in rows)
+
+
+def test_ratios_cancel_what_slows_down_both(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    measuring = import_module("measuring")
+    clock = iter(np.cumsum([0, 3, 0, 1, 0, 30, 0, 10, 0, 6, 0, 2]).tolist())
+    monkeypatch.setattr(measuring.time, "perf_counter", lambda: next(clock))
+    row = measuring.compare("three times", lambda: None, lambda: None, 3, aim=2.0)
+    assert (row.ours, row.bare, row.ratio) == (3, 1, 3)
+    assert row.cells == ["three times", "3 s", "1 s", "3.00", "2, missed"]
+    assert_allclose(measuring.slope([1, 10, 1000], [1, 5, 5e4]), 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured on Linux only")
+def test_the_peak_of_memory_is_measured_from_where_the_program_says(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    code = "large = bytearray(80 << 20)\ndel large\nbefore()\nsmall = bytearray(b'1') * (20 << 20)"
+    peak = import_module("measuring").peak_above(code)
+    assert 19 < peak < 40
+
+
+def test_peers_are_drawn_with_what_is_installed(monkeypatch, tmp_path, capsys):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    peers = import_module("bench_peers")
+    monkeypatch.setitem(peers.CASES, "small", ("planar_wave", {}, 60, 0.0))
+    monkeypatch.setitem(peers.METHODS, MISSING, peers.Method("no_such_library", (DummyRegressor,)))
+    monkeypatch.setitem(peers.METHODS, "mean", peers.Method("sklearn", (DummyRegressor,) * 2, False, (10, 0)))
+    monkeypatch.setitem(peers.METHODS, "broken", peers.Method("sklearn", (DummyRegressor,)))  # has no gradients
+    case = [
+        "--cases",
+        "small",
+        "--out",
+        str(tmp_path),
+        "--methods",
+        "mean",
+        "broken",
+        MISSING,
+        "GaussianProcessRegressor",
+    ]
+    peers.main(case)
+    assert f"not installed: {MISSING} (no_such_library)" in capsys.readouterr().out
+    rows = {(row["method"], row["place"]): row for row in peers.read(tmp_path / "bench_peers.csv")}
+    assert rows["mean", "0"]["samples"] == "10"
+    assert rows["mean", "1"]["samples"] == "60"
+    assert rows["broken", "0"]["note"].startswith("failed")
+    assert float(rows["GaussianProcessRegressor", "0"]["error"]) < float(rows["mean", "1"]["error"])
+    image = plt.imread(tmp_path / "bench_peers_small.png")
+    assert 0.01 < np.mean(image[..., :3] < 0.9) < 0.5
+    peers.main(case)
+    assert len(peers.read(tmp_path / "bench_peers.csv")) == len(rows)

@@ -6,6 +6,7 @@
 import importlib.util
 import re
 import runpy
+import warnings
 from pathlib import Path
 
 import matplotlib as mpl
@@ -26,6 +27,19 @@ def load(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def run(name, **settings):
+    """Run an example without functions, with other values of some names in capitals, and return what it defines."""
+    source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    for names, values in settings.items():
+        source, n = re.subn(
+            rf"(?m)^{names.replace('__', ', ')} = .*$", f"{names.replace('__', ', ')} = {values}", source
+        )
+        assert n == 1
+    scope = {"__name__": name}
+    exec(compile(source, name, "exec"), scope)
+    return scope
 
 
 @pytest.fixture(scope="module")
@@ -227,4 +241,25 @@ def test_fifty_outputs_in_full(capsys):
     assert shapes == "(40, 7) (40, 50) (40, 50, 7)"
     assert float(both.split()[-1]) < float(values.split()[-1]) / 2  # for this seed by a factor of 5
     assert len(plt.get_fignums()) == 2
+    plt.close("all")
+
+
+def test_first_weights_in_torch(capsys):
+    pytest.importorskip("torch")
+    curves = run("plot_initialize_torch", N_SEEDS__N_STEPS__EVERY=(2, 40, 20))["curves"]
+    assert len(curves) == len(capsys.readouterr().out.splitlines()) == 4
+    assert all(errors.shape == (2, 3) for errors in curves.values())
+    # without training the error is about the standard deviation, or more if random layers are in its units
+    assert all(np.all((errors[:, 0] > 0.5) & (errors[:, -1] < errors[:, 0])) for errors in curves.values())
+    assert plt.get_fignums() != []
+    plt.close("all")
+
+
+def test_bayesian_optimisation(capsys):
+    with warnings.catch_warnings():  # torch warns of what BoTorch's dependencies do
+        warnings.simplefilter("ignore")
+        pytest.importorskip("botorch")
+        curves = run("plot_botorch", N_SEEDS__N_FIRST__N_STEPS=(1, 6, 2))["curves"]
+    assert len(curves) == len(capsys.readouterr().out.splitlines()) == 3
+    assert all(values.shape == (1, 3) and np.all(np.diff(values) <= 0) for values in curves.values())
     plt.close("all")

@@ -12,7 +12,7 @@ import pytest
 import nurf
 
 DOCS = Path(__file__).parents[1] / "docs" / "api.md"
-LAZY = {"nurf": {"plots"}}  # not in `__all__`, so that `from nurf import *` works without matplotlib
+LAZY = {"nurf": {"plots", "torch"}}  # not in `__all__`, so that `from nurf import *` works without optional packages
 
 
 def documented():

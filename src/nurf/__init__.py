@@ -20,6 +20,7 @@ from nurf import (
 from nurf._derivative_checks import DerivativeCheck, check_derivatives
 from nurf.estimators import (
     DeepFeatureRegressor,
+    GradientPipeline,
     KernelFeatureRegressor,
     RandomFeatureMap,
     RandomFeatureRegressor,
@@ -33,10 +34,11 @@ from nurf.jets import Jet
 
 __version__ = version("nurf")
 
-__all__ = [  # without `plots`: `from nurf import *` must not require matplotlib
+__all__ = [  # without `plots`, which requires matplotlib, and `torch`, whose name is that of another package
     "DeepFeatureRegressor",
     "DerivativeCheck",
     "FileFormatError",
+    "GradientPipeline",
     "Jet",
     "KernelFeatureRegressor",
     "RandomFeatureMap",
@@ -61,10 +63,11 @@ __all__ = [  # without `plots`: `from nurf import *` must not require matplotlib
 
 if TYPE_CHECKING:
     from nurf import plots as plots
+    from nurf import torch as torch
 else:
 
     def __getattr__(name: str) -> Any:
-        """Import ``nurf.plots`` when it is first used, as matplotlib is optional."""
-        if name == "plots":
-            return import_module("nurf.plots")
+        """Import ``nurf.plots`` and ``nurf.torch`` when they are first used: they need optional packages."""
+        if name in ("plots", "torch"):
+            return import_module(f"nurf.{name}")
         raise AttributeError(f"module 'nurf' has no attribute {name!r}")

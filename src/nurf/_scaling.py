@@ -84,18 +84,31 @@ class Extent:
 class Scaling:
     """An affine scaling ``x -> (x - x_center) / x_scale``, ``y -> (y - y_center) / y_scale``.
 
-    Applied to a jet, it also scales the derivatives, by the chain rule.
+    Applied to a jet, it also scales the derivatives, by the chain rule. With ``x_basis`` the scaled inputs are
+    projected onto its ``r`` columns: what is a function of these, ``g(V^T x)``, has the gradient ``V grad g``.
 
     Parameters
     ----------
     x_center, x_scale : array of shape (d,)
     y_center, y_scale : array of shape () or (k,)
+    x_basis : array of shape (d, r), optional
+        ``V``, with orthonormal columns.
+    x_rest : array of shape (d,), optional
+        The root mean square of the partial derivatives that the projection loses, in scaled units.
+    lost : float
+        The share of the variance of the values that the projection loses, to first order, at new samples.
+    unseen : float
+        The part of it that errors at the samples do not show, which had a part in the choice of ``V``.
     """
 
     x_center: Array
     x_scale: Array
     y_center: Array
     y_scale: Array
+    x_basis: Array | None = None
+    x_rest: Array | None = None
+    lost: float = 0.0
+    unseen: float = 0.0
 
     @classmethod
     def fit(cls, jet: Jet, kind: Kind | None = "box") -> Scaling:
@@ -125,20 +138,28 @@ class Scaling:
         deviation = extent.deviation
         return cls(center, scale, extent.mean, np.where(deviation > 0, deviation, extent.unit))
 
+    @property
+    def n_inputs(self) -> int:
+        """The number of scaled inputs."""
+        return int(len(self.x_scale) if self.x_basis is None else self.x_basis.shape[1])
+
     def inputs(self, X: Array) -> Array:
         """Return scaled points."""
-        return (X - self.x_center) / self.x_scale
+        scaled = (X - self.x_center) / self.x_scale
+        return scaled if self.x_basis is None else scaled @ self.x_basis
 
     def __call__(self, jet: Jet) -> Jet:
         """Return a scaled jet."""
         gradients, hessians, frames = jet.gradients, jet.hessians, jet.frames
         if frames is not None and gradients is not None:
-            slopes = np.einsum("n...d,nrd->n...r", gradients, frames) / self.y_scale[..., None]
-            frames, gradients = spans(frames / self.x_scale, slopes)
+            slopes = np.einsum("n...d,nrd->n...r", gradients, frames, optimize=True) / self.y_scale[..., None]
+            frames, gradients = spans(self._along(frames / self.x_scale), slopes)
+            if self.x_basis is not None and np.all(frames.any(axis=2).sum(axis=1) == frames.shape[2]):
+                frames = None  # they span all that is left
         elif gradients is not None:
-            gradients = gradients * self.x_scale / self.y_scale[..., None]
+            gradients = self._slopes(gradients) / self.y_scale[..., None]
         if hessians is not None:
-            hessians = hessians * self.x_scale[:, None] * self.x_scale / self.y_scale[..., None, None]
+            hessians = self._slopes(_turned(self._slopes(_turned(hessians)))) / self.y_scale[..., None, None]
         return Jet(
             self.inputs(jet.X),
             (jet.y - self.y_center) / self.y_scale,
@@ -155,11 +176,46 @@ class Scaling:
 
     def gradients_back(self, gradients: Array) -> Array:
         """Return scaled gradients in the original units."""
-        return gradients * self.y_scale[..., None] / self.x_scale
+        return self._slopes_back(gradients * self.y_scale[..., None])
+
+    def gradient_deviations_back(self, deviations: Array) -> Array:
+        """Return standard deviations of scaled gradients in the original units.
+
+        Those along the basis count as independent, and what the projection loses is an error, too.
+        """
+        if self.x_basis is not None:
+            variances = deviations**2 @ (self.x_basis**2).T
+            deviations = np.sqrt(variances + (0.0 if self.x_rest is None else self.x_rest**2))
+        return deviations * self.y_scale[..., None] / self.x_scale
 
     def hessians_back(self, hessians: Array) -> Array:
         """Return scaled Hessians in the original units."""
-        return hessians * self.y_scale[..., None, None] / self.x_scale[:, None] / self.x_scale
+        return self._slopes_back(_turned(self._slopes_back(_turned(hessians * self.y_scale[..., None, None]))))
+
+    def normals_back(self, normals: Array) -> Array:
+        """Return linear functions of scaled inputs, the rows of (N, r), as those of ``x - x_center``, (N, d)."""
+        return self._slopes_back(normals)
+
+    def _slopes(self, slopes: Array) -> Array:
+        """Return derivatives by the inputs, on the last axis, as those by the scaled inputs."""
+        if self.x_basis is None:
+            return slopes * self.x_scale
+        return np.asarray(slopes @ (self.x_scale[:, None] * self.x_basis))
+
+    def _slopes_back(self, slopes: Array) -> Array:
+        """Return derivatives by the scaled inputs, on the last axis, as those by the inputs."""
+        return np.asarray(self._along(slopes, back=True) / self.x_scale)
+
+    def _along(self, vectors: Array, back: bool = False) -> Array:
+        """Return vectors projected onto the basis, or those in its span from their coefficients."""
+        if self.x_basis is None:
+            return vectors
+        return np.asarray(vectors @ (self.x_basis.T if back else self.x_basis))
+
+
+def _turned(matrices: Array) -> Array:
+    """Return transposed matrices (..., d, d)."""
+    return np.swapaxes(matrices, -1, -2)
 
 
 def is_ball(kind: Kind | None) -> bool:

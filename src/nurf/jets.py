@@ -192,6 +192,19 @@ class Jet:
         """Return a copy without the rows whose values are unknown."""
         return self if self.has_value.all() else self[self.has_value]
 
+    def combined(self, combinations: Array) -> Jet:
+        """Return the jet of combinations of the outputs, the columns of an array (k, q)."""
+        y = self.y.reshape(len(self), -1) @ combinations
+
+        def combine(derivatives: Array | None) -> Array | None:
+            if derivatives is None:
+                return None
+            rows = derivatives.reshape(len(self), len(combinations), -1)
+            axes = derivatives.shape[self.y.ndim :]
+            return np.reshape(combinations.T @ rows, (len(self), y.shape[1], *axes))
+
+        return self._with(y=y, gradients=combine(self.gradients), hessians=combine(self.hessians))
+
     def fill_unknown(self, other: Jet) -> Jet:
         """Return a copy whose unknown derivatives are those of ``other``, a jet at the same points."""
 

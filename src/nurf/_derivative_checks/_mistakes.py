@@ -17,6 +17,7 @@ MAX_SEARCHED = 10  # columns with wrong factors that are searched one after the 
 MAX_NUMBERS = 6  # in a message
 ROUND = 0.2  # relative distance of a power of ten, or of a scale of the data, that may be meant
 SCALED = {"scale_": "standardised", "data_range_": "scaled to [0, 1]"}  # attributes of scikit-learn's scalers
+PIPELINE = "; or use nurf.GradientPipeline, which scales them too"
 LOG10 = float(np.log(10))
 
 
@@ -162,7 +163,7 @@ def _rounded(near: Pairs, factor: float, line: Array, rest: Array | float = 0.0)
 def _scaled_words(samples: Samples, factors: Array) -> str | None:
     """Return what to do with the gradients if inputs or values seem to have been scaled without them; else None."""
     of_x, of_y = _scaler(samples.X), _scaler(samples.y[:, None])
-    numbers = f"about {_listed([f'{factor:.3g}' for factor in factors])}"
+    numbers = f"about {_listed([f'{factor:.3g}' for factor in factors])}{PIPELINE}"
     if of_x and of_y:
         return (
             f"`X` and `y` seem to be scaled, but the gradients are not: multiply them by `{of_x}` of the scaler of `X` "
@@ -171,7 +172,7 @@ def _scaled_words(samples: Samples, factors: Array) -> str | None:
     if of_x:
         return f"`X` seems to be {SCALED[of_x]}, but the gradients are not: multiply them by `scaler.{of_x}`, {numbers}"
     if of_y and len(factors) == 1:
-        numbers = f"about {1 / factors[0]:.3g}"
+        numbers = f"about {1 / factors[0]:.3g}{PIPELINE}"
         return f"`y` seems to be {SCALED[of_y]}, but the gradients are not: divide them by `scaler.{of_y}`, {numbers}"
     return None
 

@@ -288,18 +288,19 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         a warning says so.
         """
         points = self._inputs(X)
-        gradients = self.scaling_.gradients_back(self.fit_.network.gradient(points))
+        scaled = self.fit_.network.gradient(points)
+        gradients = self.scaling_.gradients_back(scaled)
         if not return_std:
             return gradients
         uncertainty = self._checked_uncertainty()
-        deviations = uncertainty.gradient_std(points).reshape(gradients.shape)
+        deviations = uncertainty.gradient_std(points).reshape(scaled.shape)
         if not uncertainty.knows_gradients:
             warnings.warn(
                 "standard deviations of gradients could not be compared with gradients that were given: they may be "
                 "several times too small or too large",
                 stacklevel=2,
             )
-        return gradients, self.scaling_.gradients_back(deviations)
+        return gradients, self.scaling_.gradient_deviations_back(deviations)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Return intervals that contain new values with probability ``coverage``, of shape (n, 2) or (n, k, 2).

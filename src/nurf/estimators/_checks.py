@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from nurf._derivative_checks import DerivativeCheck, check_derivatives
 from nurf.jets import Jet
 
 
-def checked_gradients(jet: Jet, check_gradients: Any) -> tuple[DerivativeCheck | None, list[Warning]]:
+def checked_gradients(jet: Jet, check_gradients: Any, remark: str = "") -> tuple[DerivativeCheck | None, list[Warning]]:
     """Return what a comparison of the gradients with the values finds, and a warning if they contradict each other.
 
     The parameter ``check_gradients`` of the estimators may ask for an error instead. There is no result if it is False
-    or if no gradients are known.
+    or if no gradients are known. A ``remark`` on the data is added to the message.
     """
     named = isinstance(check_gradients, str) and check_gradients in ("warn", "raise")
     if check_gradients is not False and not named:
@@ -24,8 +25,11 @@ def checked_gradients(jet: Jet, check_gradients: Any) -> tuple[DerivativeCheck |
     counts = jet.weights(1) > 0
     if jet.frames is not None:  # gradients that are known along some directions only explain no differences
         counts &= np.sum(jet.frames**2, axis=(1, 2)) > jet.n_features - 0.5
-    gradients = np.where(counts.reshape(-1, *[1] * (jet.gradients.ndim - 1)), jet.gradients, np.nan)
+    gradients = jet.gradients
+    if not counts.all():
+        gradients = np.where(counts.reshape(-1, *[1] * (gradients.ndim - 1)), gradients, np.nan)
     finding = check_derivatives(jet.X, jet.y, gradients)
+    finding = replace(finding, message=finding.message + remark)
     if finding.consistent is not False:
         return finding, []
     message = f"`gradients` contradict the values: {finding.message}"

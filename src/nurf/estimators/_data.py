@@ -104,10 +104,12 @@ def _merged(jet: Jet) -> Jet:
 
     The weights of values have the mean one, as those that are given have.
     """
-    known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians)
-    rows = np.hstack([part.reshape(len(jet), -1) for part in known if part is not None])
-    equal = (rows[1:] == rows[:-1]) | (np.isnan(rows[1:]) & np.isnan(rows[:-1]))
-    first = np.flatnonzero(np.concatenate([[True], ~equal.all(axis=1)]))
+    equal = np.arange(1, len(jet))
+    for part in (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians):
+        if part is not None and len(equal):
+            after, before = (part[index].reshape(len(equal), -1) for index in (equal, equal - 1))
+            equal = equal[np.all((after == before) | (np.isnan(after) & np.isnan(before)), axis=1)]
+    first = np.delete(np.arange(len(jet)), equal)
     if len(first) == len(jet):
         return jet
     weights = [np.add.reduceat(jet.weights(order), first) for order in (0, 1)]

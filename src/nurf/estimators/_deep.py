@@ -23,7 +23,7 @@ from nurf.networks import DeepNetwork, Nonlinearity
 from nurf.networks._nonlinearities import NONLINEARITIES
 from nurf.solvers import Loss
 from nurf.training import DeepFit, DeepOptions, DeepSetting, DeepSpec, fit_trained
-from nurf.training._deep import balanced_weight
+from nurf.training._deep import balanced_weight, first_network
 from nurf.training._progress import watch_cycles
 from nurf.training._trained import steps_within
 
@@ -198,6 +198,25 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         self.n_steps_, self.n_iter_, self.n_samples_ = spec.n_steps, before + fit.n_steps, len(jet)
         self.gradient_check_, self._has_derivatives = check, bool(scaled.known)
         return found
+
+    def _first_network(self, X: Any, y: Any, gradients: Any, scale: float) -> DeepNetwork:
+        """Return the network from which training starts, with first normals of the length ``scale``.
+
+        Of the settings that the parameters leave open, the first one is taken. The network is in the units of the data.
+        """
+        made: list[DeepNetwork] = []
+
+        def make(jet: Jet, _: Any) -> list[Warning]:
+            _, found = checked_gradients(jet, self.check_gradients)
+            scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
+            scaled = scaling(jet)
+            spec = self._spec(scaled, found)
+            setting = replace(spec.settings[0], scale=scale)
+            made.append(first_network(scaled, spec, setting, self._generator()).in_units_of(scaling))
+            return found
+
+        self._fit_arrays(X, y, {"gradients": gradients}, make)
+        return made[0]
 
     @property
     def _chosen(self) -> str:

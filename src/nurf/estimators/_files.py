@@ -31,10 +31,10 @@ def _consistent(attributes: dict[str, Any]) -> None:
     if "fit_" in attributes:
         network = attributes["fit_"].network
         found += [network.dimension, scaling.y_scale.shape]
-        expected += [d, network.output_shape]
+        expected += [scaling.n_inputs, network.output_shape]
     else:
         found += [attributes["features_"].hyperplanes.dimension]
-        expected += [d]
+        expected += [scaling.n_inputs]
     if found != expected:
         raise ValueError(f"the network and its units must have the shapes {expected}, got {found}")
 

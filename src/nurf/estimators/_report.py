@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nurf._derivative_checks import DerivativeCheck
+from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.solvers import VALUES_ONLY
 from nurf.solvers._coverage import MIN_ERRORS
@@ -41,7 +42,15 @@ class Report:
         return f'<table><caption style="text-align:left;font-weight:bold">{escape(self.title)}</caption>{rows}</table>'
 
 
-def describe(fit: ShallowFit, n_samples: int, n_features: int, y_scale: Array, rule: str, derivatives: str) -> Report:
+def describe(
+    fit: ShallowFit,
+    n_samples: int,
+    n_features: int,
+    y_scale: Array,
+    rule: str,
+    derivatives: str,
+    reduction: tuple[tuple[str, str], ...] = (),
+) -> Report:
     """Return what was chosen, and what else was tried.
 
     Parameters
@@ -54,11 +63,14 @@ def describe(fit: ShallowFit, n_samples: int, n_features: int, y_scale: Array, r
         How alpha was chosen.
     derivatives : str
         What became of the derivatives.
+    reduction : tuple of (str, str)
+        Lines on the directions of the inputs, if these are some of all.
     """
     features = fit.network.features
     setting = None if fit.stage is None else fit.stage.setting
     sizes = " -> ".join(str(stage.n_neurons) for stage in fit.history)
     lines = [("neurons", f"{features.n_neurons}" + (f" (stages of {sizes})" if len(fit.history) > 1 else ""))]
+    lines += reduction
     if setting is not None:
         lines += [("density", _density(setting)), ("width", _width(setting, fit))]
     lines += [
@@ -67,12 +79,22 @@ def describe(fit: ShallowFit, n_samples: int, n_features: int, y_scale: Array, r
         *_errors(fit, y_scale),
         *_race(fit.trials),
     ]
+    if fit.convergence is not None:
+        lines.append(("solver", str(fit.convergence)))
     fallbacks = [stage.fallback for stage in fit.history if stage.fallback]
     if fallbacks:
         lines.append(("note", f"a stage sampled from the data, not the residual: {fallbacks[-1]}"))
     seconds = sum(trial.seconds for trial in fit.trials)
     title = f"{features.n_neurons} neurons for {n_samples} samples in {n_features} dimensions, {seconds:.2g} s"
     return Report(title, tuple(lines))
+
+
+def describe_reduction(scaling: Scaling) -> tuple[tuple[str, str], ...]:
+    """Return how many directions of the inputs the network depends on, and what is lost, if these are not all."""
+    if scaling.x_basis is None:
+        return ()
+    d, r = scaling.x_basis.shape
+    return (("inputs", f"{r} directions of {d}, found from the gradients: {scaling.lost:.2g} of the variance is lost"),)
 
 
 def describe_sparse(

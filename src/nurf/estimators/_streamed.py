@@ -27,11 +27,10 @@ from nurf._streams import (
 from nurf._validation import is_whole
 from nurf.estimators._base import unchanged_on_error
 from nurf.estimators._blocks import Radius, Summarise, in_memory, is_piecewise, make_stream, read_block
-from nurf.estimators._checks import checked_gradients
-from nurf.estimators._choices import RacesSettings
 from nurf.estimators._data import LARGEST_WEIGHT, canonical, relative
 from nurf.estimators._frames import matched, require_numbers
 from nurf.estimators._piecewise import PredictsPiecewise
+from nurf.estimators._reduced import ReducesInputs
 from nurf.jets import Jet
 from nurf.solvers import LeaveOneOut
 from nurf.solvers.ridge import Posterior
@@ -47,7 +46,7 @@ from nurf.training._streamed import (
 )
 
 
-class FitsStreams(PredictsPiecewise, RacesSettings):
+class FitsStreams(PredictsPiecewise, ReducesInputs):
     """A regressor whose outer weights can be found from blocks of rows, which are read one after the other.
 
     One pass over the blocks finds the extent of the data and draws two samples of rows; the race over settings is run
@@ -185,8 +184,9 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         if summary.is_complete and summary.n_rows <= Search.max_rows:
             return self._fit(canonical(relative(summary.all_rows())), None)
         radius = stream.map_reduce(Radius(summary.extent), max) if is_ball(self.scaling) else 0.0
-        units = Units(Scaling.of(summary.extent, self.scaling, radius), summary.mean_weight)
-        check, found = checked_gradients(summary.raced.jet, self.check_gradients)
+        raced = summary.raced.jet
+        scaling, check, found = self._reduced(Scaling.of(summary.extent, self.scaling, radius), raced, raced)
+        units = Units(scaling, summary.mean_weight)
         file = None if checkpoint is None else Checkpoint(Path(checkpoint), self._owner(summary, seed))
         state = (None if file is None else file.read()) or {}
         fit = state.get("fit") or stream.call(partial(self._raced, _weighted(summary.raced, units), rng))[0]
@@ -210,8 +210,9 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         self, fit: ShallowFit, units: Units, held: Reservoir, n_rows: int, check: DerivativeCheck | None
     ) -> list[Warning]:
         """Set the attributes of a fit to ``n_rows`` rows, of which ``held`` is a sample."""
-        sample = _weighted(held, units)
-        uncertainty = Posterior.of(fit.network, sample, fit.ridge_alpha, fit.loss, n_rows=n_rows)
+        sample, fit = _weighted(held, units), fit.with_unseen(units.scaling.unseen)
+        options: dict[str, Any] = {"optimism": fit.optimism, "n_rows": n_rows}
+        uncertainty = Posterior.of(fit.network, sample, fit.ridge_alpha, fit.loss, **options)
         rule = f"leave-one-out at {len(sample)} samples"
         return self._set_result(fit, units.scaling, uncertainty, sample, n_rows, check, rule)
 
@@ -219,8 +220,9 @@ class FitsStreams(PredictsPiecewise, RacesSettings):
         self, fit: ShallowFit, units: Units, summary: Summary, check: DerivativeCheck | None
     ) -> list[Warning]:
         """Set the attributes of a fit to the rows that were raced on, which was better than that to all rows."""
-        sample = _weighted(summary.raced, units)
-        uncertainty = Posterior.of(fit.network, sample, fit.ridge_alpha, fit.loss, precise=fit.precise)
+        sample, fit = _weighted(summary.raced, units), fit.with_unseen(units.scaling.unseen)
+        options: dict[str, Any] = {"optimism": fit.optimism, "precise": fit.precise}
+        uncertainty = Posterior.of(fit.network, sample, fit.ridge_alpha, fit.loss, **options)
         rule = f"leave-one-out; the fit to {len(sample)} samples has a smaller error than that to all at others"
         return self._set_result(fit, units.scaling, uncertainty, sample, summary.n_rows, check, rule)
 

@@ -10,10 +10,12 @@
 True
 """
 
+from nurf.export._botorch import to_botorch
 from nurf.export._c import to_c
 from nurf.export._jax import to_jax
 from nurf.export._onnx import to_onnx
+from nurf.export._openmdao import to_openmdao
 from nurf.export._python import to_python
 from nurf.export._torch import to_torch
 
-__all__ = ["to_c", "to_jax", "to_onnx", "to_python", "to_torch"]
+__all__ = ["to_botorch", "to_c", "to_jax", "to_onnx", "to_openmdao", "to_python", "to_torch"]

@@ -42,6 +42,7 @@ from nurf.networks import (
 from nurf.solvers import Loss
 from nurf.solvers._coverage import Uncertainty
 from nurf.solvers.process import HeldOutErrors, ProcessPosterior
+from nurf.solvers.ridge import Convergence
 from nurf.solvers.ridge._posterior import Posterior
 from nurf.solvers.sparse._penalties import L1, LogPenalty, Squared
 from nurf.training._crossfit import CrossFit
@@ -142,6 +143,11 @@ def _limit_scaling(values: Fields) -> None:
                 f"`{center}` and `{scale}` must have the same shape, got {values[center].shape} and "
                 f"{values[scale].shape}"
             )
+    d = values["x_scale"].shape if "x_scale" in values else None
+    for name, axes in (("x_basis", 2), ("x_rest", 1)):
+        array = values.get(name)
+        if array is not None and (array.ndim != axes or (d is not None and array.shape[:1] != d)):
+            raise ValueError(f"`{name}` must have {axes} axes, the first of length {d}, got shape {array.shape}")
 
 
 def _limit_average(values: Fields) -> None:
@@ -160,7 +166,8 @@ _DATA = (DerivativeCheck, Jet, Scaling)
 _SETTINGS = (DeepSetting, Diagonal, FromData, FromNetwork, FromResidual, Full, Isotropic, Loss, Setting)
 _PENALTIES = (L1, LogPenalty, Squared)
 _UNCERTAINTIES = (CrossFit, Posterior, ProcessPosterior)
-_FITS = (DeepCycle, DeepFit, Folds, HeldOutErrors, ShallowFit, SparseFit, SparseStep, Stage, Trial, WideFit)
+_STEPS = (Convergence, DeepCycle, SparseStep, Stage, Trial)
+_FITS = (DeepFit, Folds, HeldOutErrors, ShallowFit, SparseFit, WideFit)
 
 # All that fits are made of.
 RESULTS = Registry(
@@ -174,6 +181,7 @@ RESULTS = Registry(
         + _SETTINGS
         + _PENALTIES
         + _UNCERTAINTIES
+        + _STEPS
         + _FITS
     ),
     limits={Jet: _limit_frames, Features: _limit_degree, KernelAverage: _limit_average, Scaling: _limit_scaling},

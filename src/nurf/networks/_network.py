@@ -247,31 +247,23 @@ class ShallowNetwork(Network):
         A neuron ``sigma_{s,delta}(a.(x - m)/q + b)`` of scaled inputs equals a neuron of unscaled inputs with another
         hyperplane and width, times a power of ``|a / q|``.
         """
-        stretched = self.hyperplanes.normals / scaling.x_scale
+        stretched = scaling.normals_back(self.hyperplanes.normals)
         lengths = np.linalg.norm(stretched, axis=1)
         planes = Hyperplanes(
             stretched / lengths[:, None], (self.hyperplanes.offsets - stretched @ scaling.x_center) / lengths
         )
         activation = self.activation.rescale(1 / lengths)
         coef = (self.coef.T * lengths ** (activation.order - 1)).T * scaling.y_scale
-        degree = max(self.features.degree, 0)  # the mean of the values is a constant
-        features = Features(planes, activation, degree)
-        tail = np.zeros((len(features.tail), *coef.shape[1:]))
-        tail[: len(self.tail_coef)] = self.tail_coef * scaling.y_scale
-        tail = features.tail.substitution(scaling.x_center, scaling.x_scale) @ tail
-        tail[0] += scaling.y_center
-        return ShallowNetwork(features, np.concatenate([coef, tail]))
+        tail, tail_coef = self._tail_in_units_of(scaling, scaling.x_center)
+        features = Features(planes, activation, tail.degree)
+        return ShallowNetwork(features, np.concatenate([coef, tail_coef]))
 
     def function(self, scaling: Scaling) -> ShallowFunction:
         """Return the network as a plain function of the unscaled inputs."""
-        activation, planes, d = self.activation, self.hyperplanes, self.dimension
+        activation, planes = self.activation, self.hyperplanes
         width = np.broadcast_to(activation.scale, len(planes))
-        normals = planes.normals / scaling.x_scale
-        tail = Tail(max(self.features.degree, 0), d)  # the mean of the values is a constant
-        tail_coef = np.zeros((len(tail), *self.output_shape))
-        tail_coef[: len(self.tail_coef)] = self.tail_coef * scaling.y_scale
-        tail_coef = tail.substitution(np.zeros(d), scaling.x_scale) @ tail_coef
-        tail_coef[0] += scaling.y_center
+        normals = scaling.normals_back(planes.normals)
+        tail, tail_coef = self._tail_in_units_of(scaling, np.zeros_like(scaling.x_center))
 
         def weighted(k: int) -> Array:
             if k > activation.n_derivatives:
@@ -289,6 +281,21 @@ class ShallowNetwork(Network):
             tail,
             tail_coef,
         )
+
+    def _tail_in_units_of(self, scaling: Scaling, center: Array) -> tuple[Tail, Array]:
+        """Return the tail and its coefficients for unscaled values, as a function of ``x - x_center + center``."""
+        tail = Tail(max(self.features.degree, 0), len(scaling.x_center))  # the mean of the values is a constant
+        coef = np.zeros((len(tail), *self.output_shape))
+        scaled = self.tail_coef * scaling.y_scale
+        if scaling.x_basis is None or tail.degree < 1:
+            coef[: len(scaled)] = scaled
+        elif tail.degree == 1:
+            coef[0], coef[1:] = scaled[0], scaling.x_basis @ scaled[1:]
+        else:
+            raise ValueError(f"the tail of a function of fewer inputs must be affine, got one of degree {tail.degree}")
+        coef = tail.substitution(center, scaling.x_scale) @ coef
+        coef[0] += scaling.y_center
+        return tail, coef
 
     def _weighted_sums(self, X: Array, k: int, vectors: Array) -> Array:
         """Return ``sum_n c_n sigma^(k)(a_n.x + b_n) v_n``, ``v_n`` the rows of ``vectors`` (N, m): (n, outputs, m)."""

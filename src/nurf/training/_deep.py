@@ -224,6 +224,13 @@ def first_parameters(jet: Jet, spec: DeepSpec, setting: DeepSetting, rng: np.ran
     return [layer.astype(np.float32) for layer in layers]
 
 
+def first_network(jet: Jet, spec: DeepSpec, setting: DeepSetting, rng: np.random.Generator) -> DeepNetwork:
+    """Return the network before training, in the units of the data."""
+    units = training_units(jet)
+    parameters = first_parameters(units(jet), spec, setting, rng)
+    return as_network(parameters, spec.activation, jet.y.shape[1:]).in_units_of(units)
+
+
 def _can_sample(density: Density, jet: Jet) -> bool:
     """Return whether the derivatives that a density needs are known and not zero."""
     orders = [order for order, kind in DERIVATIVE_KINDS.items() if kind in density.needs]

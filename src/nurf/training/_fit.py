@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nurf._types import Array
 from nurf.networks import Network, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss
+from nurf.solvers.ridge import Convergence
 from nurf.training._crossfit import CrossFit
 from nurf.training._settings import Setting
 
@@ -31,6 +32,8 @@ class Stage:
         How the neurons of the stage were sampled, and how much derivatives counted.
     fallback : str or None
         Why the neurons of the stage were not sampled as the setting says, if they were not.
+    convergence : Convergence or None
+        How far an iterative solver came, if the outer weights were found by one.
     """
 
     n_neurons: int
@@ -39,6 +42,7 @@ class Stage:
     seconds: float
     setting: Setting | None = None
     fallback: str | None = None
+    convergence: Convergence | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,8 @@ class ShallowFit(Fit):
         The fits without each of the folds, if errors were estimated by them.
     optimism : array of shape (k,) or None
         The factor by which leave-one-out errors are typically too small, if some samples were held out in the end.
+    convergence : Convergence or None
+        How far an iterative solver came, if the outer weights were found by one.
     """
 
     network: ShallowNetwork
@@ -135,6 +141,19 @@ class ShallowFit(Fit):
     probed: Array | None = None
     crossfit: CrossFit | None = None
     optimism: Array | None = None
+    convergence: Convergence | None = None
+
+    def with_unseen(self, share: float) -> ShallowFit:
+        """Return the fit with errors that count a share of the variance which they do not show.
+
+        The inputs were reduced by the derivatives of all samples, also of those that leave the fit. In scaled units the
+        variance of each output is one.
+        """
+        if not share > 0:
+            return self
+        errors = np.sqrt(self.output_errors**2 + share)
+        factors = np.divide(errors, self.output_errors, out=np.ones_like(errors), where=self.output_errors > 0)
+        return replace(self, output_errors=errors, optimism=factors * (1.0 if self.optimism is None else self.optimism))
 
     @property
     def errors(self) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from nurf._blocks import spaced
+from nurf._reduction import output_directions
 from nurf._types import Array, Mask
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.solvers import LeaveOneOut
@@ -19,6 +20,8 @@ from nurf.solvers.ridge._selection import TOLERANCE
 from nurf.training._crossfit import assign_folds
 from nurf.training._search import Search, Space
 from nurf.training._stages import Task
+
+MANY_OUTPUTS = 10  # above which a race combines them
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +90,11 @@ class Lane:
         return self.task.rule is not None and self.task.rule.uses_other_rows
 
     @cached_property
+    def outputs(self) -> Array | None:
+        """The combinations of many outputs (k, q) that arms below the last size are fitted to, or None for all."""
+        return output_directions(self.task.jet) if self.task.jet.y[:1].size > MANY_OUTPUTS else None
+
+    @cached_property
     def _splits(self) -> dict[int, tuple[Split, ...]]:
         return {size: tuple(self._make(size)) for size in self.sizes}
 
@@ -107,6 +115,7 @@ class Lane:
             for split, held_out in self._folds(task, search.n_folds):
                 yield replace(split, task=replace(split.task, rule=HeldOut(held_out, probes)))
             return
+        jet = jet if self.outputs is None or self.has_other_rows else jet.combined(self.outputs)
         limit = search.max_rows // 4 if len(jet) > search.max_rows else len(jet)
         n = min(limit, max(search.rows_per_neuron * size, search.few_samples)) if size < self.sizes[-1] else limit
         chosen = np.zeros(len(jet), bool)

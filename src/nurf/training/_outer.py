@@ -75,7 +75,7 @@ def fit_ridge(ridge: Ridge, alphas: Array | None, rule: Rule, tolerance: float =
     The largest alpha is taken whose error is within ``tolerance`` of the smallest. If that is the largest of the
     default path, larger ones are tried too.
     """
-    path = ALPHAS if alphas is None else np.asarray(alphas, float)
+    path = ALPHAS[ridge.smallest_alpha <= ALPHAS] if alphas is None else np.asarray(alphas, float)
     fit = _fit_ridge(ridge, path, rule, precise=False, tolerance=tolerance)
     if alphas is None and fit.alpha == ALPHAS[0]:
         return _better(_fit_ridge(ridge, LARGE_ALPHAS, rule, precise=False, tolerance=tolerance), fit, tolerance)
@@ -107,6 +107,7 @@ def _better(first: ShallowFit, second: ShallowFit, tolerance: float = TOLERANCE)
 def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool, tolerance: float = TOLERANCE) -> ShallowFit:
     ridge_alphas = alphas * (ridge.feature_energy or 1.0)
     path = ridge.solve(ridge_alphas)
+    convergence = ridge.convergence
     mean_squares = rule.mean_squares(ridge, ridge_alphas, path)
     best = largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)), tolerance)
     network = ShallowNetwork(ridge.features, path[best].reshape(-1, *ridge.jet.y.shape[1:]))
@@ -120,4 +121,5 @@ def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool, tolerance
         ridge_alpha=float(ridge_alphas[best]),
         precise=precise,
         probed=rule.probed(ridge, path),
+        convergence=convergence[best] if convergence else None,
     )

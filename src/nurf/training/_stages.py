@@ -94,7 +94,7 @@ class State:
         """Return what the stage was."""
         fit = self.fit
         size = fit.network.features.n_neurons
-        return Stage(size, fit.error, fit.alpha, seconds, self.setting, self.fallback)
+        return Stage(size, fit.error, fit.alpha, seconds, self.setting, self.fallback, fit.convergence)
 
 
 def grow(task: Task, state: State | None, setting: Setting, size: int, rng: np.random.Generator) -> State:

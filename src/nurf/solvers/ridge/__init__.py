@@ -1,7 +1,8 @@
 """Ridge regression for the outer weights: factor once, solve for every alpha."""
 
-from nurf.solvers.ridge._base import Ridge
+from nurf.solvers.ridge._base import Convergence, Ridge
 from nurf.solvers.ridge._dual import DualRidge
+from nurf.solvers.ridge._iterative import IterativeRidge
 from nurf.solvers.ridge._least_squares import LeastSquares
 from nurf.solvers.ridge._normal_equations import NormalEquations
 from nurf.solvers.ridge._posterior import Posterior
@@ -17,9 +18,11 @@ from nurf.solvers.ridge._selection import (
 )
 
 __all__ = [
+    "Convergence",
     "DualRidge",
     "GeneralizedCrossValidation",
     "HeldOut",
+    "IterativeRidge",
     "LeastSquares",
     "LeaveOneOut",
     "NormalEquations",

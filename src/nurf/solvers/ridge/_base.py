@@ -15,6 +15,7 @@ first for the cores (measured: up to three times slower on two cores).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +25,45 @@ from nurf.networks import Features
 from nurf.solvers._rows import Loss
 
 EPS = float(np.finfo(float).eps)
+FAR = 1e-4  # residual of the equations of an iterative solution that is worth a warning
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """How far an iterative solver came, for one alpha.
+
+    Attributes
+    ----------
+    iterations : int
+    residual : float
+        The largest residual of the equations of an output, over the right hand side.
+    tolerance : float
+        What was asked for.
+    rank : int
+        Rank of the preconditioner.
+    """
+
+    iterations: int
+    residual: float
+    tolerance: float
+    rank: int
+
+    @property
+    def reached(self) -> bool:
+        """Whether the residual is as small as was asked for."""
+        return self.residual <= self.tolerance
+
+    @property
+    def is_far(self) -> bool:
+        """Whether it is so large that more iterations would change the fit. Errors are those of fits with as many."""
+        return self.residual > FAR
+
+    def __str__(self) -> str:
+        asked = "" if self.reached else f", {self.tolerance:.0e} asked for"
+        return (
+            f"conjugate gradients, preconditioner of rank {self.rank}: {self.iterations} iterations to a residual of "
+            f"{self.residual:.1e}{asked}"
+        )
 
 
 class Ridge(ABC):
@@ -44,8 +84,14 @@ class Ridge(ABC):
         Rank of the tail's columns.
     total_weight : float
         Total weight of the values.
+    smallest_alpha : float
+        Smaller ones of a path, in units of ``feature_energy``, are out of reach.
+    convergence : tuple of Convergence
+        How far the last solution came, for each alpha, if it was found by iterations.
     """
 
+    smallest_alpha: float = 0.0
+    convergence: tuple[Convergence, ...] = ()
     eigenvalues: Array
     feature_energy: float
     tail_rank: int

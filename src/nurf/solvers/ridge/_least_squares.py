@@ -7,9 +7,13 @@ from nurf.networks import Features
 from nurf.solvers._rows import VALUES_ONLY, Loss, rows_per_sample
 from nurf.solvers.ridge._base import Ridge
 from nurf.solvers.ridge._dual import DualRidge
+from nurf.solvers.ridge._iterative import IterativeRidge
 from nurf.solvers.ridge._normal_equations import NormalEquations
 from nurf.solvers.ridge._precise import PreciseRidge, precise_cost
 from nurf.solvers.ridge._primal import PrimalRidge
+
+MANY = 6000  # neurons and rows above which a factorisation takes minutes, and several times the memory of a Gram matrix
+VERY_MANY = 20_000  # neurons above which a Gram matrix takes more than 3 GB
 
 
 class LeastSquares:
@@ -33,13 +37,18 @@ class LeastSquares:
     def ridge(self, loss: Loss = VALUES_ONLY, *, precise: bool = False) -> Ridge:
         """Return the factorised ridge regression problem. This is the place that selects the solver.
 
-        The dual form if there are more neurons than rows, the primal form otherwise; the precise form, which costs
-        more, on request.
+        The dual form if there are more neurons than rows, the primal form otherwise, and conjugate gradients if there
+        are more than ``MANY`` of both, without a Gram matrix if there are more than ``VERY_MANY`` neurons; the precise
+        form, which costs more, on request.
         """
         loss.require(self.jet)
         if precise:
             return PreciseRidge(self.features, self.jet, loss)
-        if self.features.n_neurons > len(self.jet) * rows_per_sample(self.jet, loss):
+        rows = len(self.jet) * rows_per_sample(self.jet, loss)
+        if min(self.features.n_neurons, rows) > MANY:
+            equations = self.equations(loss) if self.features.n_neurons <= VERY_MANY else None
+            return IterativeRidge(self.features, self.jet, loss, equations)
+        if self.features.n_neurons > rows:
             return DualRidge(self.features, self.jet, loss)
         return PrimalRidge(self.features, self.jet, loss, self.equations(loss))
 
@@ -56,7 +65,7 @@ class LeastSquares:
 
     def _of_order(self, order: int) -> NormalEquations:
         if order not in self._equations:
-            old = self._smaller.pop(order, None)
+            old = self._smaller.pop(order, None) if self.features.n_neurons <= MANY else None  # which takes memory
             self._equations[order] = (
                 NormalEquations.from_rows(self.features, self.jet, order)
                 if old is None

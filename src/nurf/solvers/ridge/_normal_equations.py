@@ -13,6 +13,8 @@ from nurf.networks import Features
 from nurf.networks._network import feature_blocks
 from nurf.solvers._rows import VALUES_ONLY, Loss, SlopeRows, slope_rows
 
+PANEL, PANELS = 512, 8  # columns of a large Gram matrix that are added to at once; from so many such panels on
+
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
@@ -141,6 +143,29 @@ def _is_complete(jet: Jet) -> bool:
     return len(jet) > 0 and bool(known) and bool(jet.has_value.all())
 
 
+def add_square(gram: Array, rows: Array) -> None:
+    """Add ``rows^T rows`` to a matrix (N, N); if it is large, to the columns of its lower half, some at a time.
+
+    So there is never a second matrix of that size. ``complete_square`` fills the upper half.
+    """
+    if len(gram) <= PANELS * PANEL:
+        gram += rows.T @ rows  # one symmetric product: NumPy sees that both are the same array
+        return
+    for first in range(0, len(gram), PANEL):
+        some = np.ascontiguousarray(rows[:, first : first + PANEL])
+        gram[first:, first : first + PANEL] += rows[:, first:].T @ some
+
+
+def complete_square(gram: Array) -> None:
+    """Make a matrix that ``add_square`` has added to symmetric."""
+    if len(gram) > PANELS * PANEL:
+        for first in range(0, len(gram), PANEL):
+            stop = first + PANEL
+            gram[first:stop, stop:] = gram[stop:, first:stop].T
+            block = gram[first:stop, first:stop]
+            gram[first:stop, first:stop] = (block + block.T) / 2
+
+
 class _ValueSums:
     """The sums over values, from neuron ``first`` on."""
 
@@ -161,11 +186,13 @@ class _ValueSums:
             self.gram += design.T @ fresh
             self.moments += fresh.T @ targets
         else:
-            self.gram += design.T @ design  # one symmetric product: NumPy sees that both are the same array
+            add_square(self.gram, design)
             self.moments += design.T @ targets
 
     def equations(self) -> NormalEquations:
         """Return the equations of all rows that were added."""
+        if not self.first:
+            complete_square(self.gram)
         weights = self.jet.weights(0)
         energy, total = weights @ self.y**2, float(weights.sum())
         return NormalEquations(self.gram, self.moments, energy, total, self.features.n_neurons)

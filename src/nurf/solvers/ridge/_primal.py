@@ -80,7 +80,7 @@ class PrimalRidge(SpectralRidge):
         self.total_weight = equations.total_weight
         N, W = self.n_neurons, self.total_weight
         gram, moments = equations.gram / W, equations.moments / W
-        self.tail_inverse, self.tail_rank = _pseudo_inverse(gram[N:, N:])
+        self.tail_inverse, self.tail_rank = pseudo_inverse(gram[N:, N:])
         self.tail_moments, self.tail_products = moments[N:], gram[N:, :N]
         self.elimination = self.tail_inverse @ self.tail_products
         eigenvalues, self.vectors = np.linalg.eigh(gram[:N, :N] - self.tail_products.T @ self.elimination)
@@ -96,7 +96,7 @@ class PrimalRidge(SpectralRidge):
         return np.asarray(np.maximum(self._energy - self._tail_energy - explained, 16 * EPS * self._energy))
 
 
-def _pseudo_inverse(matrix: Array) -> tuple[Array, int]:
+def pseudo_inverse(matrix: Array) -> tuple[Array, int]:
     """Return the pseudo-inverse and the rank of a small positive semidefinite matrix."""
     if not len(matrix):
         return matrix, 0

@@ -1,0 +1,160 @@
+"""Directions of the inputs, and of the outputs, in which a function varies: found from its derivatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nurf._blocks import row_blocks
+from nurf._scaling import Scaling
+from nurf._types import Array
+from nurf.jets import Jet
+
+LOST = 1e-6  # share of the variance that may be lost by a rank that is chosen
+NOISY = 1e-2  # the same if noise of the gradients does not allow for less
+FLOOR = 2.5  # times what half of all directions lose: noise that is the same along all of them loses twice that
+EVEN = 0.125  # of what half of them lose is lost by three quarters, at least, if it is noise
+LOST_OUTPUTS = 1e-8  # share of the energy of the outputs that a race may ignore
+BLOCK_ELEMENTS = 2**22  # of the gradients that are scaled at once: 32 MB of doubles
+
+
+@dataclass(frozen=True, eq=False)
+class InputDirections:
+    """Directions along which a function varies, the most important first, and what is lost without the last of them.
+
+    With the covariance ``H = sum_k w_k J_k^T J_k`` of the gradients and that of the points, ``S``, the values vary by
+    ``tr(H S)`` to first order, and a projection ``P`` onto eigenvectors of ``H`` loses ``tr((1 - P) H (1 - P) S)``.
+    What is lost at samples that had no part in the choice of the directions comes from two halves of the samples, each
+    projected onto the eigenvectors of the other.
+
+    Attributes
+    ----------
+    directions : array of shape (d, m)
+        Eigenvectors of ``H``, as many as there are gradients, at most ``d``.
+    energies : array of shape (m,)
+        The mean squares of the derivatives along them.
+    lost, lost_elsewhere : array of shape (m + 1,)
+        The share of the variance that is lost by the first 0, 1, ... of them, at all samples and at other ones. Half of
+        the gradients cannot tell more than half of the directions; so the others do not lose less elsewhere.
+    """
+
+    directions: Array
+    energies: Array
+    lost: Array
+    lost_elsewhere: Array
+
+    @classmethod
+    def of(cls, jet: Jet, scaling: Scaling) -> InputDirections:
+        """Return those of a jet with gradients, in scaled units."""
+        known = jet.has_derivative(1) & (jet.weights(1) > 0)
+        jet = jet if known.all() else jet[known]
+        weights, span = jet.weights(1), _span(jet, scaling)
+        halves = [_covariance(jet[start::2], scaling, span) for start in range(2)]
+        total = halves[0] + halves[1]
+        points = scaling.inputs(jet.X)
+        points = points - np.average(points, axis=0, weights=weights)
+        points = points if span is None else points @ span
+        spread = points.T @ (weights[:, None] * points)
+        energies, directions, lost = _ordered(total, spread, total)
+        elsewhere = lost.copy()
+        if len(jet) > 1:
+            elsewhere = sum((_ordered(mine, spread, other)[2] for mine, other in (halves, halves[::-1])), 0.0 * lost)
+        half, unit = len(energies) // 2, lost[0] if lost[0] > 0 else 1.0
+        elsewhere[half:] = elsewhere[half]
+        return cls(
+            directions if span is None else span @ directions,
+            energies / (weights.sum() * jet.y[:1].size),
+            lost / unit,
+            np.clip(np.maximum(lost, elsewhere) / unit, 0.0, 1.0),
+        )
+
+    def rank(self) -> int:
+        """Return the smallest number of directions that lose at most ``LOST`` of the variance at other samples.
+
+        If noise of the gradients prevents that, they may lose what half of the directions lose, up to ``NOISY``: noise
+        is much the same along all directions, so that three quarters of them still lose a good part of that. If more
+        than half of the directions are needed, all inputs are.
+        """
+        m = len(self.energies)
+        half, noisy = m // 2, self.lost[3 * m // 4] > EVEN * self.lost[m // 2]
+        allowed = max(LOST, min(NOISY, FLOOR * float(self.lost_elsewhere[half]))) if noisy else LOST
+        enough = np.flatnonzero(self.lost_elsewhere[: half + 1] <= allowed)
+        return max(1, int(enough[0])) if len(enough) else len(self.directions)
+
+    def scaling(self, scaling: Scaling, rank: int, X: Array) -> Scaling:
+        """Return the scaling followed by the projection onto ``rank`` directions, where the points fill the unit ball.
+
+        A projection onto all inputs would change nothing: then the scaling stays as it is.
+        """
+        if rank >= len(self.directions):
+            return scaling
+        basis, rest = self.directions[:, :rank], self.directions[:, rank:]
+        rank = basis.shape[1]
+        radius = np.sqrt(((scaling.inputs(X) @ basis) ** 2).sum(axis=1).max(initial=0.0)) or 1.0
+        lost = float(self.lost_elsewhere[rank])
+        return Scaling(
+            scaling.x_center,
+            scaling.x_scale * radius,
+            scaling.y_center,
+            scaling.y_scale,
+            x_basis=np.ascontiguousarray(basis),
+            x_rest=np.sqrt(rest**2 @ self.energies[rank:]) * radius,
+            lost=lost,
+            unseen=lost - float(self.lost[rank]),
+        )
+
+
+def _gradients(jet: Jet, scaling: Scaling) -> Array:
+    """Return the gradients of all outputs in scaled units, with the square roots of their weights: (n k, d)."""
+    scaled = scaling(jet.only(("gradients",)))
+    rows = scaled.derivative_rows(1) * np.sqrt(scaled.weights(1))[:, None, None]
+    return np.asarray(rows.reshape(-1, scaled.n_features))
+
+
+def _span(jet: Jet, scaling: Scaling) -> Array | None:
+    """Return an orthonormal basis of the span of all gradients (d, m), or None if they are not fewer than inputs."""
+    if len(jet) * jet.y[:1].size >= jet.n_features:
+        return None
+    return np.asarray(np.linalg.qr(_gradients(jet, scaling).T)[0])
+
+
+def _covariance(jet: Jet, scaling: Scaling, span: Array | None) -> Array:
+    """Return ``sum_k w_k J_k^T J_k`` in scaled units, along the ``span``; unknown partial derivatives are zero."""
+    m = jet.n_features if span is None else span.shape[1]
+    total = np.zeros((m, m))
+    for rows in row_blocks(len(jet), jet.n_features * jet.y[:1].size, BLOCK_ELEMENTS):
+        gradients = _gradients(jet[rows], scaling)
+        gradients = gradients if span is None else gradients @ span
+        total += gradients.T @ gradients
+    return total
+
+
+def _ordered(covariance: Array, spread: Array, judge: Array) -> tuple[Array, Array, Array]:
+    """Return eigenvalues and eigenvectors by the variance that they cause, and what is lost of that of ``judge``."""
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    eigenvalues = np.maximum(eigenvalues, 0.0)
+    order = np.argsort(-eigenvalues * np.sum(vectors * (spread @ vectors), axis=0), kind="stable")
+    eigenvalues, vectors = eigenvalues[order], vectors[:, order]
+    products = (vectors.T @ judge @ vectors) * (vectors.T @ spread @ vectors)
+    sums = np.cumsum(np.cumsum(products[::-1, ::-1], axis=0), axis=1).diagonal()[::-1]  # over the squares [r:, r:]
+    return eigenvalues, vectors, np.maximum(np.append(sums, 0.0), 0.0)
+
+
+def output_directions(jet: Jet) -> Array | None:
+    """Return orthonormal combinations of the outputs (k, q) that hold all but little of their energy, or None.
+
+    They are the leading eigenvectors of ``sum_k w_k y_k y_k^T`` and ``sum_k w_k J_k J_k^T``, each over its trace, added
+    up. There are none if more than half as many as outputs are needed.
+    """
+    k = jet.y[:1].size
+    values = np.nan_to_num(jet.y.reshape(len(jet), k)) * np.sqrt(jet.weights(0))[:, None]
+    parts = [values.T @ values]
+    if "gradients" in jet.known:
+        slopes = np.moveaxis(jet.derivative_rows(1) * np.sqrt(jet.weights(1))[:, None, None], 1, 0).reshape(k, -1)
+        parts.append(slopes @ slopes.T)
+    energy = sum((part / np.trace(part) for part in parts if np.trace(part) > 0), np.zeros((k, k)))
+    eigenvalues, vectors = np.linalg.eigh(energy)
+    lost = np.cumsum(np.maximum(eigenvalues, 0.0))  # without the smallest 1, 2, ...
+    dropped = int(np.count_nonzero(lost <= LOST_OUTPUTS * lost[-1]))
+    return np.ascontiguousarray(vectors[:, dropped:]) if k > dropped >= k / 2 else None

@@ -1,0 +1,69 @@
+"""Fits in few directions of many inputs, found from the gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nurf._derivative_checks import DerivativeCheck
+from nurf._reduction import InputDirections
+from nurf._scaling import Scaling
+from nurf._validation import is_whole
+from nurf.estimators._checks import checked_gradients
+from nurf.estimators._choices import RacesSettings
+from nurf.jets import Jet
+
+FEW_INPUTS = 50  # up to which rank="auto" takes all
+
+
+class ReducesInputs(RacesSettings):
+    """An estimator that may project the inputs onto directions in which the function varies."""
+
+    rank: Any
+    check_gradients: Any
+
+    def _reduced(self, scaling: Scaling, jet: Jet, given: Jet) -> tuple[Scaling, DerivativeCheck | None, list[Warning]]:
+        """Return the scaling, with a projection if the parameters and the data ask for one, and the check of gradients.
+
+        ``given`` are the data that are checked. They are checked as functions of what the projection leaves, where
+        neighbours are nearer. Directions that were chosen by gradients which contradict the values are not taken.
+        """
+        reduced = self._projected(scaling, jet)
+        if reduced.x_basis is None:
+            return scaling, *checked_gradients(given, self.check_gradients)
+        remark = f" (along {reduced.x_basis.shape[1]} directions of the inputs)"
+        check, found = checked_gradients(reduced(given), self.check_gradients, remark)
+        distrusted = self.rank == "auto" and check is not None and check.consistent is False
+        return scaling if distrusted else reduced, check, found
+
+    def _projected(self, scaling: Scaling, jet: Jet) -> Scaling:
+        """Return the scaling, with a projection if there is one."""
+        auto = isinstance(self.rank, str) and self.rank == "auto"
+        d = jet.n_features
+        if self.rank is None or (auto and d <= FEW_INPUTS):
+            return scaling
+        if not (auto or (is_whole(self.rank) and self.rank <= d)):
+            raise ValueError(f"`rank` must be 'auto', None or a whole number from 1 to {d}, got {self.rank!r}")
+        if not auto and self.rank == d:
+            return scaling
+        problem = self._obstacle(jet)
+        if problem and not auto:
+            raise ValueError(f"`rank={self.rank!r}` needs {problem}")
+        if problem:
+            return scaling
+        found = InputDirections.of(jet, scaling)
+        if not found.lost[0] > 0:
+            return scaling  # all gradients are zero
+        return found.scaling(scaling, found.rank() if auto else int(self.rank), jet.X)
+
+    def _obstacle(self, jet: Jet) -> str:
+        """Return what is missing for a projection, or nothing."""
+        if "gradients" not in jet.known:
+            return "gradients, got none"
+        unknown = jet.gradients is not None and jet.frames is None and np.isnan(jet.gradients)
+        if np.any(unknown) and np.any(np.any(unknown, axis=-1) != np.all(unknown, axis=-1)):
+            return "gradients that are known wholly or not at all, got some unknown partial derivatives"
+        if self._activations()[0].order > 2 and self.tail == "auto":
+            return f"a tail of degree 0 or 1, got an activation of order {self._activations()[0].order}"
+        return ""

@@ -1,0 +1,329 @@
+"""Ridge regression by conjugate gradients, for so many neurons that a factorisation takes too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nurf._blocks import BLOCK_ELEMENTS, row_blocks
+from nurf._types import Array, Index
+from nurf.jets import Jet
+from nurf.networks import Features
+from nurf.solvers._rows import VALUES_ONLY, Loss, rows_per_sample, sample_rows
+from nurf.solvers.ridge._base import EPS, Convergence, Ridge, inverse_factor, stacked, unstacked, with_tail
+from nurf.solvers.ridge._normal_equations import NormalEquations
+from nurf.solvers.ridge._primal import pseudo_inverse
+
+SHARE = 0.2  # of the samples, at most, that leave at once
+Product = Callable[[Array], Array]  # from columns (N, c) to their products with a matrix (N, N)
+
+
+@dataclass(frozen=True)
+class Iterations:
+    """The numbers of the conjugate gradients.
+
+    Parameters
+    ----------
+    tolerance : float, default 1e-8
+        They end if the residual of the equations is below this share of the right hand side, for all alphas.
+    limit : int, default 500
+        They end after so many.
+    rank : float, default 0.25
+        Rank of the preconditioner over the number of neurons, ...
+    max_rank : int, default 1000
+        ... at most so many.
+    smallest_alpha : float, default 8e-14
+        Smaller ones of a path, in units of the mean energy of a feature, are left out: they take many iterations.
+    """
+
+    tolerance: float = 1e-8
+    limit: int = 500
+    rank: float = 0.25
+    max_rank: int = 1000
+    smallest_alpha: float = 8e-14
+
+
+WITHOUT_GRAM = Iterations(
+    limit=100, rank=0.1, max_rank=1000, smallest_alpha=1e-9
+)  # each of them is a pass over the rows
+
+
+class IterativeRidge(Ridge):
+    """Ridge regression by products with the Gram matrix of the features, which is neither changed nor copied.
+
+    ``(A + alpha N) c = b`` with ``A = Phi^T W Phi / W``, tail eliminated, is solved for all alphas and outputs at once
+    by conjugate gradients, with a Nystrom approximation ``A ~ U diag(lambda) U^T`` of rank ``s`` as preconditioner
+
+        P^-1 = (lambda_s + alpha N) U (lambda + alpha N)^-1 U^T + 1 - U U^T
+
+    (Frangella, Tropp, Udell, SIAM Journal on Matrix Analysis and Applications 44, 2023). Without normal equations a
+    product takes a pass over the rows in blocks, and memory is that of a block and ``N s`` numbers. The random numbers
+    of the approximation are always the same: they decide how many iterations it takes, and not what is found.
+
+    Parameters
+    ----------
+    features, jet, loss
+        See ``Ridge``.
+    equations : NormalEquations, optional
+        The normal equations of these, if there is memory for them.
+    numbers : Iterations, optional
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        jet: Jet,
+        loss: Loss = VALUES_ONLY,
+        equations: NormalEquations | None = None,
+        numbers: Iterations | None = None,
+    ) -> None:
+        super().__init__(features, jet, loss)
+        self._equations = equations
+        self._numbers = numbers or (WITHOUT_GRAM if equations is None else Iterations())
+        self.smallest_alpha = self._numbers.smallest_alpha
+        N = self.n_neurons
+        rank = max(1, min(N, self._numbers.max_rank, round(self._numbers.rank * N)))
+        sketch = np.linalg.qr(np.random.default_rng(0).standard_normal((N, rank)))[0]
+        sums = _Sums.zero(features, jet.y[:1].size) if equations is None else _Sums.of(equations)
+        sketched: Array = np.zeros_like(sketch)
+        for design, targets in self._blocks() if equations is None else ():
+            sums.add(design, targets)
+            sketched += design[:, :N].T @ (design[:, :N] @ sketch)
+        self._system = sums.system(self.total_weight)
+        self.tail_rank = self._system.tail_rank
+        self.feature_energy = self._energy(sums.squares)
+        products = sketched / self.total_weight if equations is None else self._product(sketch)
+        self.vectors, self.eigenvalues = _nystrom(sketch, self._system.without_tail(products, sketch))
+
+    def solve(self, alphas: Array) -> Array:
+        """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
+        path, self.convergence = self._solved(self._system, self._product, alphas)
+        return path
+
+    def left_out(self, alphas: Array, index: Index, shares: Array) -> Array:
+        """Return the residuals of samples that are left out of the fit, many of them at once.
+
+        One by one, each would take a solve of its own. At most a fifth of all samples leaves at once, so that the
+        errors are a little larger than those of samples that leave one by one, and never too small for that reason.
+        """
+        groups = int(np.ceil(len(index) / (SHARE * len(self.jet))))
+        R, k = rows_per_sample(self.jet, self.loss), self._system.moments.shape[1]
+        result = np.empty((len(index), R, len(alphas), k))
+        for group in range(groups):
+            result[group::groups] = self._left_out_together(alphas, index[group::groups], shares[group::groups])
+        return result
+
+    def _left_out_together(self, alphas: Array, index: Index, shares: Array) -> Array:
+        """Return the residuals of samples that are left out at once."""
+        design, targets = sample_rows(self.features, self.jet[index], self.loss)
+        roots = np.sqrt(shares / self.total_weight)[:, None, None]
+        rows, values = ((part * roots).reshape(-1, part.shape[2]) for part in (design, targets))
+        neurons = np.ascontiguousarray(rows[:, : self.n_neurons])
+
+        def product(columns: Array) -> Array:
+            return self._product(columns) - neurons.T @ (neurons @ columns)
+
+        path, _ = self._solved(self._system.minus(rows, values), product, alphas)
+        predictions = design @ stacked(path)
+        return np.asarray(targets[:, :, None, :] - predictions.reshape(*design.shape[:2], len(alphas), -1))
+
+    def mean_square_residual(self, alphas: Array) -> Array:
+        """Return the mean square of all residuals, in one pass."""
+        path = stacked(self.solve(alphas))
+        total: Array = np.zeros(path.shape[1])
+        for design, targets in self._blocks():
+            total += np.sum((np.tile(targets, len(alphas)) - design @ path) ** 2, axis=0)
+        return np.asarray(total.reshape(len(alphas), -1) / self.total_weight)
+
+    def covariance_factor(self, alpha: float) -> Array:
+        """Return the factor of the covariance from the approximation alone; what it does not see stays as it was."""
+        factor = inverse_factor(self.vectors, self.eigenvalues, alpha * self.n_neurons)
+        system = self._system
+        elimination = system.tail_inverse @ system.tail_products
+        return np.asarray(with_tail(factor, elimination, system.tail_inverse) / np.sqrt(self.total_weight))
+
+    def _blocks(self) -> Iterator[tuple[Array, Array]]:
+        """Yield blocks of the rows (m, N + t) and of their targets (m, k)."""
+        R = rows_per_sample(self.jet, self.loss)
+        for block in row_blocks(len(self.jet), R * self.features.n_columns, 8 * BLOCK_ELEMENTS):
+            design, targets = sample_rows(self.features, self.jet[block], self.loss)
+            yield design.reshape(-1, design.shape[2]), targets.reshape(-1, targets.shape[2])
+
+    def _product(self, columns: Array) -> Array:
+        """Return the Gram matrix of the neurons, over the total weight, times columns (N, c)."""
+        if self._equations is not None:
+            products = self._equations.gram[: self.n_neurons, : self.n_neurons] @ columns
+            products /= self.total_weight
+            return products
+        result: Array = np.zeros_like(columns)
+        for design, _ in self._blocks():
+            neurons = design[:, : self.n_neurons]
+            result += neurons.T @ (neurons @ columns)
+        return result / self.total_weight
+
+    def _solved(self, system: _System, product: Product, alphas: Array) -> tuple[Array, tuple[Convergence, ...]]:
+        """Return the coefficients (A, N + t, k) for a system, and how far the iterations came for each alpha."""
+        k, shifts, numbers = system.moments.shape[1], self._shifts(alphas)[:, 0], self._numbers
+        right = system.right()
+        found, counts, residuals = conjugate_gradients(
+            lambda columns: system.without_tail(product(columns), columns),
+            np.tile(right, len(alphas)),
+            np.repeat(shifts, k),
+            self.vectors,
+            self.eigenvalues,
+            numbers,
+        )
+        convergence = tuple(
+            Convergence(int(count.max()), float(residual.max()), numbers.tolerance, len(self.eigenvalues))
+            for count, residual in zip(counts.reshape(-1, k), residuals.reshape(-1, k), strict=True)
+        )
+        coef = unstacked(found, len(alphas))
+        tail = system.tail_inverse @ (system.moments[self.n_neurons :] - system.tail_products @ coef)
+        return np.concatenate([coef, tail], axis=1), convergence
+
+    def _energy(self, squares: Array) -> float:
+        """Return the mean energy of a feature with the tail eliminated, or zero if only rounding is left."""
+        system, before = self._system, float(squares.mean() / self.total_weight)
+        removed = np.sum(system.tail_products * (system.tail_inverse @ system.tail_products)) / self.n_neurons
+        return before - float(removed) if before - removed > 1000 * EPS * before else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """What is known of the equations without the Gram matrix of the neurons, over the total weight.
+
+    Attributes
+    ----------
+    moments : array of shape (N + t, k)
+    tail_gram : array of shape (t, t)
+    tail_products : array of shape (t, N)
+        Products of the tail with the neurons.
+    tail_inverse : array of shape (t, t)
+    tail_rank : int
+    """
+
+    moments: Array
+    tail_gram: Array
+    tail_products: Array
+    tail_inverse: Array
+    tail_rank: int
+
+    @classmethod
+    def of(cls, moments: Array, tail_gram: Array, tail_products: Array) -> _System:
+        """Return the system from its sums."""
+        return cls(moments, tail_gram, tail_products, *pseudo_inverse(tail_gram))
+
+    def without_tail(self, products: Array, columns: Array) -> Array:
+        """Return the products (N, c) of a Gram matrix with columns, overwritten, the tail eliminated from it."""
+        products -= self.tail_products.T @ (self.tail_inverse @ (self.tail_products @ columns))
+        return products
+
+    def right(self) -> Array:
+        """Return the right hand side (N, k)."""
+        N = self.tail_products.shape[1]
+        return np.asarray(self.moments[:N] - self.tail_products.T @ (self.tail_inverse @ self.moments[N:]))
+
+    def minus(self, rows: Array, targets: Array) -> _System:
+        """Return the system without some rows (m, N + t) and their targets (m, k). The penalty stays."""
+        N = self.tail_products.shape[1]
+        tail = rows[:, N:].T @ rows
+        return _System.of(
+            self.moments - rows.T @ targets, self.tail_gram - tail[:, N:], self.tail_products - tail[:, :N]
+        )
+
+
+@dataclass(eq=False)
+class _Sums:
+    """The sums over rows that all systems need."""
+
+    moments: Array
+    tail_rows: Array
+    squares: Array
+
+    @classmethod
+    def zero(cls, features: Features, k: int) -> _Sums:
+        """Return the sums over no rows with ``k`` targets."""
+        N, columns = features.n_neurons, features.n_columns
+        return cls(np.zeros((columns, k)), np.zeros((columns - N, columns)), np.zeros(N))
+
+    @classmethod
+    def of(cls, equations: NormalEquations) -> _Sums:
+        """Return those of normal equations."""
+        N = equations.n_neurons
+        return cls(equations.moments, equations.gram[N:], equations.gram.diagonal()[:N])
+
+    def add(self, design: Array, targets: Array) -> None:
+        """Add rows (m, N + t) and their targets (m, k)."""
+        N = len(self.squares)
+        self.moments += design.T @ targets
+        self.tail_rows += design[:, N:].T @ design
+        self.squares += np.einsum("mn,mn->n", design[:, :N], design[:, :N])
+
+    def system(self, weight: float) -> _System:
+        """Return the system of all rows that were added, over their total weight."""
+        N, tail = len(self.squares), self.tail_rows / weight
+        return _System.of(self.moments / weight, tail[:, N:], tail[:, :N])
+
+
+def _nystrom(sketch: Array, products: Array) -> tuple[Array, Array]:
+    """Return ``U`` (N, s) and ``lambda`` (s,) with ``A ~ U diag(lambda) U^T``, from ``A`` times orthonormal columns.
+
+    ``A ~ Y (Omega^T Y)^-1 Y^T`` with ``Y = A Omega``, shifted by its rounding errors while that is computed. ``Y`` is
+    overwritten.
+    """
+    shift = EPS * max(float(np.linalg.norm(products)), np.finfo(float).tiny) * np.sqrt(len(sketch))
+    products += shift * sketch
+    core = sketch.T @ products
+    values, vectors = np.linalg.eigh((core + core.T) / 2)
+    root = products @ (vectors / np.sqrt(np.maximum(values, shift)))
+    left, sizes, _ = np.linalg.svd(root, full_matrices=False)
+    return left, np.maximum(sizes**2 - shift, 0.0)
+
+
+def conjugate_gradients(
+    product: Product, right: Array, shifts: Array, vectors: Array, eigenvalues: Array, numbers: Iterations
+) -> tuple[Array, Index, Array]:
+    """Return the solutions (N, c) of ``(A + shift_j) x_j = b_j``, the numbers of iterations and the residuals (c,).
+
+    Parameters
+    ----------
+    product : callable
+        Multiplies columns by ``A``.
+    right : array of shape (N, c)
+        The right hand sides ``b_j``.
+    shifts : array of shape (c,)
+    vectors : array of shape (N, s)
+    eigenvalues : array of shape (s,)
+        The approximation of ``A`` of which the preconditioner is made.
+    numbers : Iterations
+    """
+
+    def preconditioned(residuals: Array, shift: Array) -> Array:
+        along = vectors.T @ residuals
+        factors = (eigenvalues[-1] + shift) / (eigenvalues[:, None] + shift) - 1
+        return np.asarray(residuals + vectors @ (factors * along))
+
+    sizes = np.linalg.norm(right, axis=0)
+    found: Array = np.zeros_like(right)
+    active = np.flatnonzero(sizes > 0)
+    residuals, step = right[:, active], preconditioned(right[:, active], shifts[active])
+    energy = np.sum(residuals * step, axis=0)
+    counts, left = np.zeros(len(shifts), np.int64), np.zeros(len(shifts))
+    left[active] = 1.0
+    for _ in range(numbers.limit):
+        if not len(active):
+            break
+        counts[active] += 1
+        image = product(step) + shifts[active] * step
+        lengths = energy / np.sum(step * image, axis=0)
+        found[:, active] += lengths * step
+        residuals = residuals - lengths * image
+        left[active] = np.linalg.norm(residuals, axis=0) / sizes[active]
+        going = left[active] > numbers.tolerance
+        active, residuals, step, energy = active[going], residuals[:, going], step[:, going], energy[going]
+        directions = preconditioned(residuals, shifts[active])
+        before, energy = energy, np.sum(residuals * directions, axis=0)
+        step = directions + energy / before * step
+    return found, counts, left
