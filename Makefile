@@ -31,6 +31,7 @@ lint: $(INSTALLED) ## check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: export OMP_NUM_THREADS := 1
 docs: .venv/.installed-docs ## run the examples of the documentation and build it into build/docs; warnings are errors
 	$(BIN)/python -m pytest README.md docs
 	$(SPHINX) -b html docs build/docs

@@ -33,13 +33,15 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["_ext", "_templates", "gallery/GALLERY_HEADER.rst"]
 nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"sklearn\..*")]  # in docstrings that are inherited
+highlight_language = "none"  # of blocks that name none: commands, output, formulas
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 repository = f"{REPOSITORY}/blob/main"  # of files that are no pages
 
-reference.write(DOCS / "api.md", DOCS / "reference")
-autosummary_generate = True
+pages = reference.write(DOCS / "api.md", DOCS / "reference")
+autosummary_generate = [path.relative_to(DOCS).as_posix() for path in pages]
 autodoc_typehints = "none"  # docstrings say what is expected, in words
 numpydoc_show_class_members = False  # the template of a class lists them
 numpydoc_use_blockquotes = False
@@ -73,9 +75,9 @@ html_sidebars = {"getting_started": [], "comparison": [], "how_to": []}
 
 
 def skip_member(app, what, name, member, skip, options):
-    """Skip what is neither a method nor a property, or has no docstring, or comes from scikit-learn and others."""
+    """Skip what is neither a method nor a property, or has no docstring, and methods of scikit-learn and others."""
     function = getattr(member, "fget", None) or getattr(member, "func", None) or member
-    ours = (getattr(function, "__module__", None) or "").startswith("nurf")
+    ours = function is not member or (getattr(function, "__module__", None) or "").startswith("nurf")
     documented = callable(function) and not isinstance(function, type) and function.__doc__
     return None if ours and documented and not skip else True
 

@@ -6,9 +6,12 @@ A function of four inputs is expensive and comes with its gradient. BoTorch sear
 evaluations so far, takes the point of the largest expected improvement, and evaluates the function there. The model is
 BoTorch's own Gaussian process, which takes values only, or ``nurf.KernelFeatureRegressor`` without and with gradients,
 as a model of BoTorch by ``nurf.export.to_botorch``. The rest is the same.
+
+.. image:: /images/botorch.png
+   :alt: Smallest value so far against the number of evaluations, for three models
 """
 
-# sphinx_gallery_thumbnail_number = 1
+# sphinx_gallery_thumbnail_path = "images/botorch.png"
 import warnings
 
 import matplotlib.pyplot as plt

@@ -7,9 +7,12 @@ weights, from a first layer that ``nurf.torch.initialize_`` samples, or from tha
 what the gradients are worth from what longer normals are worth, the first layer is also sampled uniformly. All else is
 the same: inputs are standardised, and Adam trains on values and gradients. Lines are medians over five seeds, for the
 samples and the weights, and bands reach from the smallest to the largest error.
+
+.. image:: /images/initialize_torch.png
+   :alt: Errors while training, from four kinds of first weights
 """
 
-# sphinx_gallery_thumbnail_number = 1
+# sphinx_gallery_thumbnail_path = "images/initialize_torch.png"
 import matplotlib.pyplot as plt
 import numpy as np
 import torch

@@ -48,13 +48,18 @@ def entries(text):
 
 
 def write(api, folder):
-    """Write a page for each module. Pages that are up to date are not touched, so that Sphinx need not read them."""
+    """Write a page for each module, and return their paths.
+
+    Pages that are up to date are not touched, so that Sphinx need not read them.
+    """
     folder.mkdir(exist_ok=True)
+    pages = []
     for module, names in entries(Path(api).read_text(encoding="utf-8")).items():
         text = page_of(module, {name: words for name, (home, words) in names.items() if home == module})
-        path = folder / f"{module}.rst"
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+        pages.append(folder / f"{module}.rst")
+        if not pages[-1].is_file() or pages[-1].read_text(encoding="utf-8") != text:
+            pages[-1].write_text(text, encoding="utf-8")
+    return pages
 
 
 def page_of(module, names):

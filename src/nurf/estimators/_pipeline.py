@@ -50,7 +50,7 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
     target_ : transformer or None
         The fitted transformer of the values.
     n_features_in_ : int
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (d,)
 
     Notes
     -----
