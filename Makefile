@@ -8,7 +8,7 @@ SPHINX := $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctr
 CHECK_PYTHON := import sys; sys.version_info < (3, 11) and sys.exit("nurf needs Python >= 3.11, but $(PYTHON) is \
 	%s.%s: name another one by PYTHON=..." % sys.version_info[:2])
 
-.PHONY: help demo test test-hostile test-scale lint docs docs-links bench bench-peers reproduce clean
+.PHONY: help demo test test-hostile test-scale dist test-dist lint docs docs-links bench bench-peers reproduce clean
 .NOTPARALLEL: # all targets share .venv
 
 help: ## list the targets
@@ -25,6 +25,13 @@ test-hostile: $(INSTALLED) ## run all hostile cases; SEED=1 generates others
 
 test-scale: $(INSTALLED) ## run the tests with a million rows, little memory, and clusters whose workers die
 	$(BIN)/python -m pytest tests/test_large_data.py --scale
+
+dist: .venv/.installed-dist ## build the source distribution and the wheel into dist/
+	rm -rf dist
+	$(BIN)/python -m build
+
+test-dist: $(INSTALLED) dist ## install the wheel into empty environments, without and with all extras, and use it
+	$(BIN)/python -m pytest tests/test_dist.py --wheel dist/*.whl
 
 lint: $(INSTALLED) ## check style and types
 	$(BIN)/ruff check .

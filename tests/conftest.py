@@ -1,6 +1,7 @@
 """What all tests share: one thread for each process, the choices of `perturbation.py`, and Hypothesis' profile."""
 
 import os
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -18,6 +19,8 @@ def pytest_addoption(parser):
     group.addoption("--shift-seeds", type=int, default=0, metavar="N", help="use other random seeds; 0: as written")
     group = parser.getgroup("scale", "what takes long and much memory (tests/test_large_data.py)")
     group.addoption("--scale", action="store_true", help="run these tests too")
+    group = parser.getgroup("wheel", "what installs packages from an index (tests/test_dist.py)")
+    group.addoption("--wheel", type=Path, metavar="FILE", help="install this wheel into empty environments, and use it")
     group = parser.getgroup("hostile cases", "generated data and what must hold (tests/hostile)")
     group.addoption("--hostile", action="store_true", help="run all cases, not some of them")
     group.addoption("--hostile-seed", type=int, default=0, metavar="SEED", help="generate other cases")
@@ -57,10 +60,11 @@ def pytest_report_header(config):
 
 def pytest_collection_modifyitems(config, items):
     """Leave out doctests if seeds are shifted: they print what their seeds give. Leave out what takes long."""
-    if not config.getoption("scale"):
-        long = [item for item in items if item.get_closest_marker("scale")]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in set(long)]
+    for option in ("scale", "wheel"):
+        if not config.getoption(option):
+            long = [item for item in items if item.get_closest_marker(option)]
+            config.hook.pytest_deselected(items=long)
+            items[:] = [item for item in items if item not in set(long)]
     if config.getoption("shift_seeds"):
         doctests = [item for item in items if isinstance(item, pytest.DoctestItem)]
         config.hook.pytest_deselected(items=doctests)

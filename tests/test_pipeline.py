@@ -396,6 +396,15 @@ def test_scikit_learn_drives_it():
         assert np.all(np.isfinite(cross_val_score(asked, X, y, cv=3, params={"gradients": G})))
 
 
+def test_fitted_transformers_are_remembered(tmp_path):
+    X = points()
+    plain, cached = (made([StandardScaler(), PCA(2)], Known(), memory=memory) for memory in (None, str(tmp_path)))
+    for model in (plain, cached):
+        model.fit(X, np.ones(len(X)), gradients=np.ones_like(X))
+    assert_allclose(cached.predict_gradient(X), plain.predict_gradient(X))
+    assert_allclose(cached[-1].data_["gradients"], plain[-1].data_["gradients"])
+
+
 def test_data_frames_by_name():
     X, y, G = data(40)
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
