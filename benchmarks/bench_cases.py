@@ -56,27 +56,31 @@ class Bare:
         self.u = np.empty((min(len(self.X), max(1024, 2**22 // self.N)), self.N))
         self.y, self.coef = rng.standard_normal((len(self.X), self.k)), rng.standard_normal((self.N, self.k))
 
-    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield the features in blocks: affine map and sigmoid."""
-        for start in range(0, len(self.X), len(self.u)):
-            rows = slice(start, min(start + len(self.u), len(self.X)))
-            u = np.matmul(self.X[rows], self.A, out=self.u[: rows.stop - start])
-            u += self.b
-            u *= 0.5
-            np.tanh(u, out=u)
-            u *= 0.5
-            u += 0.5
-            yield rows, u
+    def fill(self, rows: slice, u: np.ndarray) -> np.ndarray:
+        """Return the features of some rows in ``u``: affine map and sigmoid, in the cache."""
+        for start in range(0, len(u), step := max(1, 2**16 // self.N)):
+            some = np.matmul(self.X[rows][start : start + step], self.A, out=u[start : start + step])
+            some += self.b
+            np.exp(np.negative(some, out=some), out=some)
+            some += 1
+            np.reciprocal(some, out=some)
+        return u
+
+    def blocks(self, size: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the features in blocks of rows."""
+        for start in range(0, len(self.X), size):
+            rows = slice(start, min(start + size, len(self.X)))
+            yield rows, self.fill(rows, self.u[: rows.stop - start])
 
     def predict(self) -> None:
         """Compute features and values."""
-        for _, u in self.blocks():
+        for _, u in self.blocks(max(1, min(len(self.u), 2**19 // self.N))):
             u @ self.coef
 
     def gram(self) -> np.ndarray:
         """Return the Gram matrix, and compute the moments."""
         total, moments = np.zeros((self.N, self.N)), np.zeros((self.N, self.k))
-        for rows, u in self.blocks():
+        for rows, u in self.blocks(len(self.u)):
             total += u.T @ u
             moments += u.T @ self.y[rows]
         return total

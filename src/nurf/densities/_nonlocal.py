@@ -24,6 +24,8 @@ from nurf.jets import Jet
 from nurf.networks import Domain
 
 MAX_FACTORED = 50  # dimensions up to which covariances are factored
+MANY_POINTS = 10_000  # above which the probabilities of the points are estimated from ...
+NEIGHBOURS = 1500  # ... so many of them
 
 Kernel = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]  # from distances to squared weights, in any precision
 
@@ -178,8 +180,11 @@ def neighbourhood_totals(X: Array, masses: Array, bandwidth: float, kernel: Kern
     """Return ``sum_k' w_{kk'}^2 m_k'`` for all points, of shape (n,).
 
     For speed the kernel is computed in single precision (relative error below 1e-5), and pairs of blocks are
-    processed by several threads. The result does not depend on the number of threads.
+    processed by several threads. The result does not depend on the number of threads. For many points the sum over
+    the others is estimated from some of them (``_estimated_totals``).
     """
+    if len(X) > MANY_POINTS:
+        return _estimated_totals(X, masses, bandwidth, kernel)
     unit = masses.max()
     scaled = (masses / unit).astype(np.float32)
     blocks = list(row_blocks(len(X), 512, elements=512 * 512))
@@ -195,3 +200,26 @@ def neighbourhood_totals(X: Array, masses: Array, bandwidth: float, kernel: Kern
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return np.asarray(sum(pool.map(totals_with_later_blocks, range(len(blocks)))) * unit)
+
+
+def _estimated_totals(X: Array, masses: Array, bandwidth: float, kernel: Kernel) -> Array:
+    """Return ``w_{kk}^2 m_k``, and an estimate of the sum over the other points.
+
+    Points are picked in proportion to their masses, by equal steps along the cumulated sum; with ``s`` of them, the sum
+    is ``(M - m_k) / s`` times that of their weights. So it is exact for bandwidths that reach no other point, and near
+    the truth for those that reach many. The neighbourhoods of points that are drawn are exact in any case.
+    """
+    cumulative = np.cumsum(masses)
+    total, steps = cumulative[-1], (np.arange(NEIGHBOURS) + 0.5) / NEIGHBOURS
+    picked = np.searchsorted(cumulative, steps * total)
+    times = np.bincount(picked, minlength=len(X))
+    own = float(kernel(np.zeros(1))[0])
+    blocks = list(row_blocks(len(X), NEIGHBOURS))
+
+    def sums(rows: slice) -> Array:
+        weights = kernel((cdist(X[rows], X[picked]) / bandwidth).astype(np.float32))
+        return np.asarray(weights.sum(axis=1, dtype=float) - own * times[rows])  # without the point itself
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        others = np.concatenate(list(pool.map(sums, blocks)))
+    return np.asarray(own * masses + (total - masses) * np.maximum(others, 0.0) / np.maximum(NEIGHBOURS - times, 1))

@@ -218,10 +218,12 @@ class ShallowNetwork(Network):
 
     def value(self, X: Array) -> Array:
         """Return the values at the points, of shape (n,) or (n, k)."""
-        result = np.empty((len(X), *self.coefficients.shape[1:]))
-        for rows, design in self.features.design_blocks(X):
-            result[rows] = design @ self.coefficients
-        return result
+        result = self.features.tail.values(X) @ self.tail_coef
+        buffer: Array | None = None
+        for rows in row_blocks(len(X), self.features.n_neurons):
+            buffer = np.empty((rows.stop - rows.start, self.features.n_neurons)) if buffer is None else buffer
+            result[rows] += self.features.neurons(X[rows], out=buffer[: rows.stop - rows.start]) @ self.coef
+        return np.asarray(result)
 
     def gradient(self, X: Array) -> Array:
         """Return ``sum_n c_n sigma'(a_n.x + b_n) a_n + grad p(x)``, of shape (n, d) or (n, k, d)."""
