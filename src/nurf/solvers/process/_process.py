@@ -132,11 +132,13 @@ class Process:
 
     @cached_property
     def tail_coef(self) -> Array:
-        """The coefficients of the mean, of shape (t, k)."""
-        t, (first, _) = len(self._contrasts), self._solved
-        return self._contrasts.mean_coefficients(
-            self._contrasts.into(self.rows.targets)[:t] - first[:, t:] @ self._coordinates
-        )
+        """The coefficients of the mean, of shape (t, k): those of ``y - K P y``, which is a mean up to rounding errors.
+
+        The coefficients of smooth functions are large and cancel each other, so that these errors count. They are those
+        of the network, which is evaluated in the same way: so the mean makes up for what all values have in common.
+        """
+        left = self.rows.targets - self._covariances() @ self.coefficients
+        return self._contrasts.mean_coefficients(self._contrasts.into(left)[: len(self._contrasts)])
 
     @cached_property
     def variances(self) -> Array:
