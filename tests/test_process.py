@@ -476,6 +476,16 @@ class TestPosterior:
         assert not posterior.knows_gradients
         assert np.all(np.isfinite(posterior.gradient_std(np.zeros((2, D)))))
 
+    def test_residuals_are_the_least_that_errors_are(self):
+        jet = plain()
+        held_out = HeldOutErrors.one_by_one(make_process(jet), D)
+        residuals = np.zeros_like(held_out.errors)
+        assert_array_equal(held_out.at_least(residuals).errors, held_out.errors)
+        residuals[1] = -2 * np.abs(held_out.errors).max()
+        found = held_out.at_least(residuals).errors
+        assert_array_equal(found[1], residuals[1])
+        assert_array_equal(np.delete(found, 1, axis=0), np.delete(held_out.errors, 1, axis=0))
+
     def test_refits_without_a_sample_are_samples_that_leave(self):
         """Folds of one sample each, with the same scales and noise, and with weights of which the noise depends."""
         w = np.linspace(0.2, 3.0, N_SAMPLES)

@@ -200,6 +200,8 @@ class WideArm:
         parts = [held_out[i] for i in order]
         if refitted:
             parts = [contest.held_out(*pair) for pair in zip(members, parts, strict=True)]
+        if len(parts[0].errors) >= MIN_ERRORS:  # fewer errors tell nothing
+            parts = [part.at_least(_residuals(processes[i], jet)) for i, part in zip(order, parts, strict=True)]
         return replace(
             self,
             members=members,
@@ -237,6 +239,12 @@ class WideArm:
 def _total(held_out: HeldOutErrors) -> float:
     """Return the error of all outputs together."""
     return finite(float(np.sqrt(np.sum(held_out.output_errors**2))))
+
+
+def _residuals(process: Process, jet: Jet) -> Array:
+    """Return the errors of the process at the values that it was fitted to, of shape (m, k)."""
+    valued = jet.with_values()
+    return np.asarray(valued.y - process.network(jet.y.shape[1:]).value(valued.X)).reshape(len(valued), -1)
 
 
 def _score(candidate: Candidate) -> float:

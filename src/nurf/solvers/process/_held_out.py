@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -84,6 +84,15 @@ class HeldOutErrors:
         known = np.full(slopes.shape, np.nan)
         known[: len(other.gradient_deviations)] = other.gradient_deviations
         return HeldOutErrors(self.errors[valued], other.deviations, self.weights[valued], slopes, known)
+
+    def at_least(self, residuals: Array) -> HeldOutErrors:
+        """Return these errors, or the residuals (m, k) of the fit to all samples if they are larger.
+
+        A sample that is left out is predicted worse than one that is not, except for rounding errors: those of the
+        coefficients of a smooth function can be the larger part of its error, and closed forms and refits have others.
+        """
+        errors = np.where(np.abs(self.errors) < np.abs(residuals), residuals, self.errors)
+        return replace(self, errors=errors)
 
     @classmethod
     def mixed(cls, parts: Sequence[HeldOutErrors], weights: Array) -> HeldOutErrors:
