@@ -20,7 +20,9 @@ from nurf import Surrogate
 # -----------
 # The state is the angle from the top and its velocity, ``x = (q, v)`` with ``q' = v`` and ``v' = 2 sin q + u``. The
 # cost of a control ``u`` is ``1/2 int q^2 + v^2 + u^2 dt``. Along an optimal path the Hamiltonian is
-# ``H = (q^2 + v^2 + u^2) / 2 + l.x'`` with the costate ``l = (l_q, l_v)``, and::
+# ``H = (q^2 + v^2 + u^2) / 2 + l.x'`` with the costate ``l = (l_q, l_v)``, and
+#
+# .. code-block:: none
 #
 #     u = -l_v,   l_q' = -q - 2 cos(q) l_v,   l_v' = -v - l_q.
 #

@@ -16,7 +16,9 @@ from nurf import Surrogate, check_derivatives, plots
 # %%
 # The equations and their sensitivities
 # -------------------------------------
-# A turns into B, slowly. Two B give one C and a B, fast; and B gives A back if it meets C::
+# A turns into B, slowly. Two B give one C and a B, fast; and B gives A back if it meets C:
+#
+# .. code-block:: none
 #
 #     a' = -k1 a           + k3 b c
 #     b' =  k1 a - k2 b^2  - k3 b c

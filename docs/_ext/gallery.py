@@ -34,6 +34,7 @@ def settings(docs):
         "backreferences_dir": "gallery/backreferences",
         "doc_module": ("nurf",),
         "reference_url": {"nurf": None},
+        "capture_repr": (),  # only what is printed
         "remove_config_comments": True,
         "abort_on_example_error": True,
         "image_srcset": ["2x"],
