@@ -32,7 +32,7 @@ torch.set_num_threads(1)
 
 
 def samples(n, rng):
-    """Return standardised inputs, values and gradients."""
+    """Return inputs, values and gradients."""
     jet = ARM.jet(ARM.sample(n, rng))
     return jet.X, jet.y, jet.gradients
 

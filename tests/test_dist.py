@@ -26,7 +26,8 @@ OPTIONAL = [
     "typer",
 ]
 USE = f"""
-import sys, numpy as np
+import sys, numpy as np, sklearn.compose, sklearn.decomposition
+before = set(sys.modules)  # scikit-learn imports some of them itself, if they are there
 from nurf import *
 import nurf
 X = np.random.default_rng(0).uniform(size=(60, 2))
@@ -38,7 +39,7 @@ assert model.predict_gradient(X).shape == X.shape
 model.save("model.nurf")
 assert np.all(load("model.nurf").predict(X) == model.predict(X))
 assert "site-packages" in nurf.__file__, nurf.__file__
-print([name for name in {OPTIONAL!r} if name in sys.modules])
+print([name for name in {OPTIONAL!r} if name in set(sys.modules) - before])
 """
 
 

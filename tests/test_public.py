@@ -44,13 +44,15 @@ def test_public_names_are_documented_once(module):
     assert set(names) == set(import_module(module).__all__) | LAZY.get(module, set())
 
 
-def test_matplotlib_is_imported_only_for_plots():
+def test_optional_packages_are_imported_when_they_are_needed():
     code = """
 import sys
 from nurf import *
 import nurf
 assert "matplotlib" not in sys.modules
 assert nurf.plots is sys.modules["nurf.plots"]
+assert nurf.torch is sys.modules["nurf.torch"]
+assert not {"torch", "botorch", "openmdao"} & set(sys.modules)
 """
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 

@@ -64,7 +64,8 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
     >>> X = rng.uniform(1, 10, (200, 2))
     >>> y = X[:, 0] ** 2 / X[:, 1]
     >>> gradients = np.stack([2 * y / X[:, 0], -y / X[:, 1]], axis=1)
-    >>> steps = [("log", FunctionTransformer(np.log)), ("model", RandomFeatureRegressor(50, random_state=0))]
+    >>> regressor = RandomFeatureRegressor(50, width=1, random_state=0)
+    >>> steps = [("log", FunctionTransformer(np.log)), ("model", regressor)]
     >>> model = GradientPipeline(steps, target="log").fit(X, y, gradients=gradients)  # linear in logarithms
     >>> bool(np.allclose(model.predict_gradient(X), gradients, rtol=1e-3))
     True
