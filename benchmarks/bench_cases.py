@@ -20,6 +20,7 @@ from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
 from nurf.training import ALPHAS, fit_outer, fit_random
 
 DENSITIES = (Uniform(), ActiveSubspace(), Local(jitter=0.05), Nonlocal(bandwidth=0.05), Representation())
+FACTORED = 6000  # neurons up to which fits find eigenvectors
 BATCH, HIDDEN = 250, (64,) * 5  # of trained networks: the defaults of `DeepFeatureRegressor`
 
 
