@@ -189,6 +189,27 @@ def test_many_inputs_are_reduced_to_the_directions_that_matter(tmp_path):
     assert np.array_equal(loaded.predict_interval(fresh[:3]), model.predict_interval(fresh[:3]))
 
 
+def test_reduced_models_are_exported_polished_and_fitted_further():
+    rng = np.random.default_rng(19)
+    function = Ridges(6, 2)
+    jet, fresh = function.jet(200, rng), function.sample(20, rng)
+    options = {"width": 0.8, "density": "local", "growth": None, "tail": "affine", "derivatives": "given"}
+    model = fitted(jet, n_neurons=30, rank=2, **options)
+    names = {}
+    exec(nurf.export.to_python(model), names)
+    assert_allclose([names["value"](x) for x in fresh.tolist()], model.predict(fresh), rtol=1e-6, atol=1e-6)
+    gradients = [names["gradient"](x) for x in fresh.tolist()]
+    assert_allclose(gradients, model.predict_gradient(fresh), rtol=1e-6, atol=1e-6)
+    polished = nurf.polish(model, jet, 2)
+    assert polished.network_.dimension == 6
+    assert_allclose(polished.network_.value(fresh), polished.predict(fresh), rtol=1e-6, atol=1e-6)
+    further = RandomFeatureRegressor(30, rank=2, random_state=0, **options)
+    for part in (slice(0, 150), slice(150, 200)):
+        further.partial_fit(jet.X[part], jet.y[part], gradients=jet.gradients[part])
+    assert further.n_samples_ == 200
+    assert further.score(fresh, function.value(fresh)) > 0.5
+
+
 def test_as_many_directions_as_inputs_change_nothing():
     jet = Ridges(4, 4).jet(160, np.random.default_rng(9))
     fresh = Ridges(4, 4).sample(50, np.random.default_rng(10))
