@@ -10,6 +10,7 @@ from nurf._reduction import InputDirections, output_directions
 from nurf._scaling import Scaling
 from nurf.activations import ReLUPower, Sigmoid
 from nurf.estimators import _reduced
+from nurf.files._registry import RESULTS
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
 
 
@@ -301,6 +302,14 @@ def test_ranks_that_cannot_be_used_are_refused(options, data, words):
         gradients = np.where(np.arange(60).reshape(20, 3) % 4 == 0, np.nan, jet.gradients)
     with pytest.raises(ValueError, match=words):
         RandomFeatureRegressor(10, **options).fit(jet.X, jet.y, gradients=gradients)
+
+
+@pytest.mark.parametrize("fields", [{"x_basis": np.ones((2, 1))}, {"x_basis": np.ones(3)}, {"x_rest": np.ones(2)}])
+def test_directions_of_files_belong_to_the_inputs(fields):
+    scaling = {"x_center": np.zeros(3), "x_scale": np.ones(3), "y_center": np.zeros(()), "y_scale": np.ones(())}
+    with pytest.raises(ValueError, match="the first of length"):
+        RESULTS.check(Scaling, scaling | fields, set())
+    RESULTS.check(Scaling, scaling | {"x_basis": np.ones((3, 1)), "x_rest": np.ones(3)}, set())
 
 
 def test_combinations_of_outputs_hold_their_energy():
