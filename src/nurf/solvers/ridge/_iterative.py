@@ -81,6 +81,7 @@ class IterativeRidge(Ridge):
     ) -> None:
         super().__init__(features, jet, loss)
         self._equations = equations
+        self._solution: tuple[Array, Array] | None = None  # the last one, which rules ask for once more
         self._numbers = numbers or (WITHOUT_GRAM if equations is None else Iterations())
         self.smallest_alpha = self._numbers.smallest_alpha
         N = self.n_neurons
@@ -102,8 +103,10 @@ class IterativeRidge(Ridge):
 
     def solve(self, alphas: Array) -> Array:
         """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
-        path, self.convergence = self._solved(self._system, self._product, alphas)
-        return path
+        if self._solution is None or not np.array_equal(self._solution[0], alphas):
+            path, self.convergence = self._solved(self._system, self._product, alphas)
+            self._solution = (np.array(alphas, float), path)
+        return self._solution[1]
 
     def left_out(self, alphas: Array, index: Index, shares: Array) -> Array:
         """Return the residuals of samples that are left out of the fit, many of them at once.
