@@ -10,6 +10,7 @@ from nurf._reduction import InputDirections, output_directions
 from nurf._scaling import Scaling
 from nurf.activations import ReLUPower, Sigmoid
 from nurf.estimators import _reduced
+from nurf.files._registry import RESULTS
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
 
 
@@ -189,6 +190,27 @@ def test_many_inputs_are_reduced_to_the_directions_that_matter(tmp_path):
     assert np.array_equal(loaded.predict_interval(fresh[:3]), model.predict_interval(fresh[:3]))
 
 
+def test_reduced_models_are_exported_polished_and_fitted_further():
+    rng = np.random.default_rng(19)
+    function = Ridges(6, 2)
+    jet, fresh = function.jet(200, rng), function.sample(20, rng)
+    options = {"width": 0.8, "density": "local", "growth": None, "tail": "affine", "derivatives": "given"}
+    model = fitted(jet, n_neurons=30, rank=2, **options)
+    names = {}
+    exec(nurf.export.to_python(model), names)
+    assert_allclose([names["value"](x) for x in fresh.tolist()], model.predict(fresh), rtol=1e-6, atol=1e-6)
+    gradients = [names["gradient"](x) for x in fresh.tolist()]
+    assert_allclose(gradients, model.predict_gradient(fresh), rtol=1e-6, atol=1e-6)
+    polished = nurf.polish(model, jet, 2)
+    assert polished.network_.dimension == 6
+    assert_allclose(polished.network_.value(fresh), polished.predict(fresh), rtol=1e-6, atol=1e-6)
+    further = RandomFeatureRegressor(30, rank=2, random_state=0, **options)
+    for part in (slice(0, 150), slice(150, 200)):
+        further.partial_fit(jet.X[part], jet.y[part], gradients=jet.gradients[part])
+    assert further.n_samples_ == 200
+    assert further.score(fresh, function.value(fresh)) > 0.5
+
+
 def test_as_many_directions_as_inputs_change_nothing():
     jet = Ridges(4, 4).jet(160, np.random.default_rng(9))
     fresh = Ridges(4, 4).sample(50, np.random.default_rng(10))
@@ -280,6 +302,14 @@ def test_ranks_that_cannot_be_used_are_refused(options, data, words):
         gradients = np.where(np.arange(60).reshape(20, 3) % 4 == 0, np.nan, jet.gradients)
     with pytest.raises(ValueError, match=words):
         RandomFeatureRegressor(10, **options).fit(jet.X, jet.y, gradients=gradients)
+
+
+@pytest.mark.parametrize("fields", [{"x_basis": np.ones((2, 1))}, {"x_basis": np.ones(3)}, {"x_rest": np.ones(2)}])
+def test_directions_of_files_belong_to_the_inputs(fields):
+    scaling = {"x_center": np.zeros(3), "x_scale": np.ones(3), "y_center": np.zeros(()), "y_scale": np.ones(())}
+    with pytest.raises(ValueError, match="the first of length"):
+        RESULTS.check(Scaling, scaling | fields, set())
+    RESULTS.check(Scaling, scaling | {"x_basis": np.ones((3, 1)), "x_rest": np.ones(3)}, set())
 
 
 def test_combinations_of_outputs_hold_their_energy():

@@ -15,7 +15,17 @@ from nurf.activations import ReLU, Sigmoid
 from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Validation
-from nurf.solvers.ridge import DualRidge, NormalEquations, PreciseRidge, PrimalRidge, largest_near_best
+from nurf.solvers.ridge import (
+    CholeskyRidge,
+    DualRidge,
+    LeastSquares,
+    NormalEquations,
+    PreciseRidge,
+    PrimalRidge,
+    _least_squares,
+    largest_near_best,
+)
+from nurf.training import fit_outer
 
 D, WIDTH = 3, 0.3
 ALPHAS = np.array([1e-1, 1e-3, 1e-5])
@@ -24,6 +34,7 @@ FORMS = {
     "primal": PrimalRidge,
     "dual": DualRidge,
     "precise": PreciseRidge,
+    "cholesky": CholeskyRidge,
 }
 forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
 sizes = pytest.mark.parametrize("size", [(40, 15), (15, 40)], ids=["more_rows", "more_neurons"])
@@ -382,6 +393,8 @@ class TestGeneralizedCrossValidation:
     @forms
     @pytest.mark.parametrize("alpha", [1e-12, 1e-15])
     def test_interpolation_is_no_proof_of_accuracy(self, form, alpha):
+        if form is CholeskyRidge and alpha < 1e-13:
+            pytest.skip("a Cholesky factorisation is not for alphas that are lost in rounding")
         features, jet = problem((15, 40), 0)
         found = errors(GeneralizedCrossValidation(), form, features, jet, np.array([alpha]))
         assert np.isfinite(found)
@@ -426,3 +439,15 @@ class TestLargestNearBest:
     def test_the_tolerance_is_a_choice(self):
         alphas, found = np.array([1.0, 0.1, 0.01]), np.array([1.5, 1.04, 1.0])
         assert [largest_near_best(alphas, found, tolerance=t) for t in (0.0, 0.05, 0.6)] == [2, 1, 0]
+
+
+def test_one_alpha_that_is_not_tiny_takes_a_cholesky_factorisation(monkeypatch):
+    monkeypatch.setattr(_least_squares, "FEW", 10)
+    features, jet = problem((40, 15), 0)
+    least_squares = LeastSquares(features, jet)
+    chosen = [type(least_squares.ridge(alphas=alphas)) for alphas in (None, ALPHAS, ALPHAS[:1], np.array([1e-12]))]
+    assert chosen == [PrimalRidge, PrimalRidge, CholeskyRidge, PrimalRidge]
+    assert type(LeastSquares(features[:10], jet).ridge(alphas=ALPHAS[:1])) is PrimalRidge
+    for rule in (LeaveOneOut(), GeneralizedCrossValidation()):
+        found, path = (fit_outer(features, jet, alphas=alphas, rule=rule) for alphas in (ALPHAS[1:2], ALPHAS))
+        assert_allclose(found.mean_squares[0], path.mean_squares[1], rtol=1e-6)

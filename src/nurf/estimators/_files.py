@@ -26,15 +26,16 @@ def _consistent(attributes: dict[str, Any]) -> None:
     if "scaling_" not in attributes:
         return
     d, scaling = attributes.get("n_features_in_"), attributes["scaling_"]
+    inputs = d if scaling.x_basis is None else scaling.n_inputs
     found: list[Any] = [scaling.x_scale.shape]
     expected: list[Any] = [(d,)]
     if "fit_" in attributes:
         network = attributes["fit_"].network
         found += [network.dimension, scaling.y_scale.shape]
-        expected += [scaling.n_inputs, network.output_shape]
+        expected += [inputs, network.output_shape]
     else:
         found += [attributes["features_"].hyperplanes.dimension]
-        expected += [scaling.n_inputs]
+        expected += [inputs]
     if found != expected:
         raise ValueError(f"the network and its units must have the shapes {expected}, got {found}")
 

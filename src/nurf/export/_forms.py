@@ -115,7 +115,8 @@ def _shallow(network: ShallowNetwork, scaling: Scaling) -> Form:
     directions, offsets = function.directions, function.offsets
     columns = unit.factor * function.coef.reshape(len(offsets), network.n_outputs)
     if not len(offsets):  # one neuron that gives nothing: programs have no empty arrays
-        directions, offsets, columns = np.zeros((network.dimension, 1)), np.zeros(1), np.zeros((1, columns.shape[1]))
+        directions, offsets = np.zeros((len(scaling.x_center), 1)), np.zeros(1)
+        columns = np.zeros((1, columns.shape[1]))
     core = Layers((directions, columns), (offsets,), unit)
     return _form(scaling, core, function.tail, function.tail_coef, network.output_shape)
 

@@ -218,6 +218,7 @@ class ShallowNetwork(Network):
 
     def value(self, X: Array) -> Array:
         """Return the values at the points, of shape (n,) or (n, k)."""
+        X = np.ascontiguousarray(X)  # the same sums, whatever the order in memory
         result = self.features.tail.values(X) @ self.tail_coef
         buffer: Array | None = None
         for rows in row_blocks(len(X), self.features.n_neurons):

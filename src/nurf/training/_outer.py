@@ -85,10 +85,9 @@ def fit_ridge(ridge: Ridge, alphas: Array | None, rule: Rule, tolerance: float =
 def _fit_path(problem: LeastSquares, loss: Loss, alphas: Array, rule: Rule) -> ShallowFit:
     """Return the best fit along a path; alphas that a Gram matrix cannot resolve take the precise form."""
     precise = alphas < ALPHAS[-1] * (1 - 1e-6)
+    parts = {fine: alphas[precise == fine] for fine in (False, True) if np.any(precise == fine)}
     fits = [
-        _fit_ridge(problem.ridge(loss, precise=fine), alphas[precise == fine], rule, fine)
-        for fine in (False, True)
-        if np.any(precise == fine)
+        _fit_ridge(problem.ridge(loss, precise=fine, alphas=part), part, rule, fine) for fine, part in parts.items()
     ]
     return fits[0] if len(fits) == 1 else _better(fits[0], fits[1])
 

@@ -1,6 +1,7 @@
 """Ridge regression for the outer weights: factor once, solve for every alpha."""
 
 from nurf.solvers.ridge._base import Convergence, Ridge
+from nurf.solvers.ridge._cholesky import CholeskyRidge
 from nurf.solvers.ridge._dual import DualRidge
 from nurf.solvers.ridge._iterative import IterativeRidge
 from nurf.solvers.ridge._least_squares import LeastSquares
@@ -18,6 +19,7 @@ from nurf.solvers.ridge._selection import (
 )
 
 __all__ = [
+    "CholeskyRidge",
     "Convergence",
     "DualRidge",
     "GeneralizedCrossValidation",

@@ -81,13 +81,14 @@ class IterativeRidge(Ridge):
     ) -> None:
         super().__init__(features, jet, loss)
         self._equations = equations
+        self._solution: tuple[Array, Array] | None = None  # the last one, which rules ask for once more
         self._numbers = numbers or (WITHOUT_GRAM if equations is None else Iterations())
         self.smallest_alpha = self._numbers.smallest_alpha
         N = self.n_neurons
         rank = max(1, min(N, self._numbers.max_rank, round(self._numbers.rank * N)))
         sketch = np.linalg.qr(np.random.default_rng(0).standard_normal((N, rank)))[0]
         sums = _Sums.zero(features, jet.y[:1].size) if equations is None else _Sums.of(equations)
-        sketched: Array = np.zeros_like(sketch)
+        sketched: Array = np.zeros(sketch.shape if equations is None else 0)
         for design, targets in self._blocks() if equations is None else ():
             sums.add(design, targets)
             sketched += design[:, :N].T @ (design[:, :N] @ sketch)
@@ -95,12 +96,17 @@ class IterativeRidge(Ridge):
         self.tail_rank = self._system.tail_rank
         self.feature_energy = self._energy(sums.squares)
         products = sketched / self.total_weight if equations is None else self._product(sketch)
-        self.vectors, self.eigenvalues = _nystrom(sketch, self._system.without_tail(products, sketch))
+        root, shift = _nystrom_root(sketch, self._system.without_tail(products, sketch))
+        del sketch, sketched, products  # each of them is large
+        self.vectors, sizes, _ = np.linalg.svd(root, full_matrices=False)
+        self.eigenvalues = np.maximum(sizes**2 - shift, 0.0)
 
     def solve(self, alphas: Array) -> Array:
         """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""
-        path, self.convergence = self._solved(self._system, self._product, alphas)
-        return path
+        if self._solution is None or not np.array_equal(self._solution[0], alphas):
+            path, self.convergence = self._solved(self._system, self._product, alphas)
+            self._solution = (np.array(alphas, float), path)
+        return self._solution[1]
 
     def left_out(self, alphas: Array, index: Index, shares: Array) -> Array:
         """Return the residuals of samples that are left out of the fit, many of them at once.
@@ -267,19 +273,18 @@ class _Sums:
         return _System.of(self.moments / weight, tail[:, N:], tail[:, :N])
 
 
-def _nystrom(sketch: Array, products: Array) -> tuple[Array, Array]:
-    """Return ``U`` (N, s) and ``lambda`` (s,) with ``A ~ U diag(lambda) U^T``, from ``A`` times orthonormal columns.
+def _nystrom_root(sketch: Array, products: Array) -> tuple[Array, float]:
+    """Return ``B`` (N, s) and a shift with ``A + shift ~ B B^T``, from ``Y``, that is ``A`` times orthonormal columns.
 
     ``A ~ Y (Omega^T Y)^-1 Y^T`` with ``Y = A Omega``, shifted by its rounding errors while that is computed. ``Y`` is
     overwritten.
     """
     shift = EPS * max(float(np.linalg.norm(products)), np.finfo(float).tiny) * np.sqrt(len(sketch))
-    products += shift * sketch
+    for rows in row_blocks(len(sketch), sketch.shape[1]):
+        products[rows] += shift * sketch[rows]
     core = sketch.T @ products
     values, vectors = np.linalg.eigh((core + core.T) / 2)
-    root = products @ (vectors / np.sqrt(np.maximum(values, shift)))
-    left, sizes, _ = np.linalg.svd(root, full_matrices=False)
-    return left, np.maximum(sizes**2 - shift, 0.0)
+    return np.asarray(products @ (vectors / np.sqrt(np.maximum(values, shift)))), shift
 
 
 def conjugate_gradients(

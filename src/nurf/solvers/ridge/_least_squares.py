@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers._rows import VALUES_ONLY, Loss, rows_per_sample
 from nurf.solvers.ridge._base import Ridge
+from nurf.solvers.ridge._cholesky import CholeskyRidge
 from nurf.solvers.ridge._dual import DualRidge
 from nurf.solvers.ridge._iterative import IterativeRidge
 from nurf.solvers.ridge._normal_equations import NormalEquations
 from nurf.solvers.ridge._precise import PreciseRidge, precise_cost
 from nurf.solvers.ridge._primal import PrimalRidge
 
+FEW = 300  # neurons up to which eigenvectors take little time
+CHOLESKY_ALPHA = 1e-10  # below which rounding errors may make a matrix indefinite
 MANY = 6000  # neurons and rows above which a factorisation takes minutes, and several times the memory of a Gram matrix
 VERY_MANY = 20_000  # neurons above which a Gram matrix takes more than 3 GB
 
@@ -34,12 +38,13 @@ class LeastSquares:
         self._smaller: dict[int, NormalEquations] = {} if smaller is None else smaller._smaller | smaller._equations
         self._equations: dict[int, NormalEquations] = {}
 
-    def ridge(self, loss: Loss = VALUES_ONLY, *, precise: bool = False) -> Ridge:
+    def ridge(self, loss: Loss = VALUES_ONLY, *, precise: bool = False, alphas: Array | None = None) -> Ridge:
         """Return the factorised ridge regression problem. This is the place that selects the solver.
 
         The dual form if there are more neurons than rows, the primal form otherwise, and conjugate gradients if there
         are more than ``MANY`` of both, without a Gram matrix if there are more than ``VERY_MANY`` neurons; the precise
-        form, which costs more, on request.
+        form, which costs more, on request. If there is one alpha, which is not tiny, a Cholesky factorisation takes the
+        place of eigenvectors; ``alphas`` are in units of the mean energy of a feature.
         """
         loss.require(self.jet)
         if precise:
@@ -50,7 +55,9 @@ class LeastSquares:
             return IterativeRidge(self.features, self.jet, loss, equations)
         if self.features.n_neurons > rows:
             return DualRidge(self.features, self.jet, loss)
-        return PrimalRidge(self.features, self.jet, loss, self.equations(loss))
+        single = alphas is not None and len(alphas) == 1 and float(alphas[0]) >= CHOLESKY_ALPHA
+        form = CholeskyRidge if single and self.features.n_neurons > FEW else PrimalRidge
+        return form(self.features, self.jet, loss, self.equations(loss))
 
     def equations(self, loss: Loss) -> NormalEquations:
         """Return the normal equations of the values and of the derivatives that count."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from nurf._blocks import BLOCK_ELEMENTS, row_blocks
@@ -60,6 +62,58 @@ class SpectralRidge(Ridge):
         return stacked(self.rotated / self._shifted(alphas)[..., None])
 
 
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """The tail, eliminated from normal equations over their total weight.
+
+    Attributes
+    ----------
+    moments : array of shape (t, k)
+        Those of the tail.
+    products : array of shape (t, N)
+        Products of the tail with the neurons.
+    inverse : array of shape (t, t)
+        The pseudo-inverse of the Gram matrix of the tail.
+    rank : int
+        Its rank.
+    right : array of shape (N, k)
+        The moments of the neurons, without the tail.
+    """
+
+    moments: Array
+    products: Array
+    inverse: Array
+    rank: int
+    right: Array
+
+    @classmethod
+    def of(cls, equations: NormalEquations) -> Elimination:
+        """Return that of normal equations."""
+        N, W = equations.n_neurons, equations.total_weight
+        moments, products = equations.moments / W, equations.gram[N:, :N] / W
+        inverse, rank = pseudo_inverse(equations.gram[N:, N:] / W)
+        return cls(moments[N:], products, inverse, rank, moments[:N] - (inverse @ products).T @ moments[N:])
+
+    @property
+    def elimination(self) -> Array:
+        """The part of the neurons that the tail explains, of shape (t, N)."""
+        return np.asarray(self.inverse @ self.products)
+
+    @property
+    def energy(self) -> Array:
+        """The mean square of the values that the tail explains, of shape (k,)."""
+        return np.asarray(np.sum(self.moments * (self.inverse @ self.moments), axis=0))
+
+    def matrix(self, equations: NormalEquations) -> Array:
+        """Return the Gram matrix of the neurons, without the tail."""
+        N = equations.n_neurons
+        return np.asarray(equations.gram[:N, :N] / equations.total_weight - self.products.T @ self.elimination)
+
+    def coefficients(self, coef: Array) -> Array:
+        """Return the coefficients of the tail (..., t, k) for outer weights (..., N, k)."""
+        return np.asarray(self.inverse @ (self.moments - self.products @ coef))
+
+
 class PrimalRidge(SpectralRidge):
     """Ridge regression by an eigendecomposition of the Gram matrix of the features (N x N).
 
@@ -78,17 +132,14 @@ class PrimalRidge(SpectralRidge):
         super().__init__(features, jet, loss)
         equations = NormalEquations.from_data(features, jet, loss) if equations is None else equations
         self.total_weight = equations.total_weight
-        N, W = self.n_neurons, self.total_weight
-        gram, moments = equations.gram / W, equations.moments / W
-        self.tail_inverse, self.tail_rank = pseudo_inverse(gram[N:, N:])
-        self.tail_moments, self.tail_products = moments[N:], gram[N:, :N]
-        self.elimination = self.tail_inverse @ self.tail_products
-        eigenvalues, self.vectors = np.linalg.eigh(gram[:N, :N] - self.tail_products.T @ self.elimination)
+        N, W, tail = self.n_neurons, self.total_weight, Elimination.of(equations)
+        self.tail_inverse, self.tail_rank, self.elimination = tail.inverse, tail.rank, tail.elimination
+        self.tail_moments, self.tail_products = tail.moments, tail.products
+        eigenvalues, self.vectors = np.linalg.eigh(tail.matrix(equations))
         self.eigenvalues = np.maximum(eigenvalues, 0.0)
-        self.feature_energy = self._energy_left(float(gram.diagonal()[:N].mean()))
-        self.rotated = self.vectors.T @ (moments[:N] - self.elimination.T @ self.tail_moments)
-        self._energy = equations.energy / W
-        self._tail_energy = np.sum(self.tail_moments * (self.tail_inverse @ self.tail_moments), axis=0)
+        self.feature_energy = self._energy_left(float(equations.gram.diagonal()[:N].mean() / W))
+        self.rotated = self.vectors.T @ tail.right
+        self._energy, self._tail_energy = equations.energy / W, tail.energy
 
     def mean_square_residual(self, alphas: Array) -> Array:
         """Return the mean square of the data minus what is explained, not below the rounding of the data."""
