@@ -14,9 +14,9 @@ from nurf import (
 )
 
 ESTIMATORS = [
-    RandomFeatureRegressor(100),
-    SparseFeatureRegressor(),
-    KernelFeatureRegressor(),
+    RandomFeatureRegressor(50),
+    SparseFeatureRegressor(max_neurons=8),
+    KernelFeatureRegressor("gaussian"),
     DeepFeatureRegressor((16, 16), steps=150),
     Surrogate(engines=[KernelFeatureRegressor("gaussian"), DeepFeatureRegressor((16,), steps=50)]),
     RandomFeatureMap(),
