@@ -346,7 +346,12 @@ def data(n=60, seed=4):
     return X, y, G
 
 
-@pytest.mark.parametrize("model", [RandomFeatureRegressor(30, width=0.5, random_state=0), WIDE], ids=str)
+FIXED = RandomFeatureRegressor(
+    30, density="uniform", width=0.5, growth=None, alpha=1e-6, gradient_weight=0.1, random_state=0
+)
+
+
+@pytest.mark.parametrize("model", [FIXED, WIDE], ids=["sampled", "wide"])
 def test_a_pipeline_is_a_fit_to_data_transformed_by_hand(model):
     X, y, G = data(25)
     pipeline = made([FunctionTransformer(np.log), StandardScaler()], clone(model), target="log")
@@ -355,7 +360,7 @@ def test_a_pipeline_is_a_fit_to_data_transformed_by_hand(model):
     Z = scaler.transform(np.log(X))
     by_hand = clone(model).fit(Z, np.log(y), gradients=G / y[:, None] * X * scaler.scale_)
     values = np.exp(by_hand.predict(Z))
-    # the same numbers but for rounding, which a race of fits may amplify to the size of their errors
+    # the same numbers but for rounding, which learned scales may amplify to the size of the errors of the fit
     assert_allclose(pipeline.predict(X), values, rtol=1e-3)
     by_hand_gradients = values[:, None] * by_hand.predict_gradient(Z) / scaler.scale_ / X
     assert_allclose(pipeline.predict_gradient(X), by_hand_gradients, rtol=0.01, atol=0.01 * np.abs(G).max())
