@@ -12,10 +12,17 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import to_rgb
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from nurf import KernelFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor, plots
+from nurf import (
+    DeepFeatureRegressor,
+    KernelFeatureRegressor,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    plots,
+)
 from nurf._scaling import Scaling
 from nurf.densities import Uniform
 from nurf.estimators import Leaderboard, Standing
@@ -694,3 +701,50 @@ def test_the_chosen_engine_stands_out_and_one_without_an_estimate_is_named(ax):
     chosen, *others = (bar.get_facecolor() for bar in ax.patches)
     assert chosen not in others
     assert len(set(others)) == 1
+
+
+# heat maps and loss curves
+
+
+def test_a_heat_map_is_a_plane_through_the_point(ax):
+    X = np.random.default_rng(0).uniform(-1, 1, (50, 3))
+    point = np.array([0.1, 0.2, 0.3])
+    assert plots.heat_map(Known([1.0, 10.0, 5.0]), X, inputs=[2, 0], point=point, ax=ax) is ax
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x2", "x0")
+    (mesh,) = (found for found in ax.collections if hasattr(found, "_coordinates"))
+    corners = mesh._coordinates[[0, -1]][:, [0, -1]].reshape(-1, 2)
+    expected = Known([1.0, 10.0, 5.0]).predict(np.column_stack([corners[:, 1], np.full(4, 0.2), corners[:, 0]]))
+    assert_allclose(np.asarray(mesh.get_array()).reshape(100, 100)[[0, -1]][:, [0, -1]].ravel(), expected)
+    assert_allclose(corners.min(axis=0), X[:, [2, 0]].min(axis=0))
+
+
+def test_a_heat_map_shows_what_varies_most(ax):
+    X = np.random.default_rng(0).uniform(-1, 1, (50, 3))
+    plots.heat_map(Known([1.0, 10.0, 5.0]), X, names=["a", "b", "$c"], ax=ax)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("b", r"\$c")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "keywords", "message"),
+    [
+        ([1.0], {}, "at least two inputs, got one"),
+        ([1.0, 2.0], {"inputs": [0, 0]}, "two different inputs"),
+        ([1.0, 2.0], {"inputs": [0]}, "two different inputs"),
+        ([1.0, 2.0], {"inputs": [0, "z"]}, "names of"),
+    ],
+)
+def test_heat_maps_say_what_is_wrong(ax, sizes, keywords, message):
+    with pytest.raises(ValueError, match=message):
+        plots.heat_map(Known(sizes), np.zeros((3, len(sizes))), ax=ax, **keywords)
+
+
+def test_a_loss_curve_has_the_course_of_the_training(ax):
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    model = DeepFeatureRegressor((8,), steps=100, random_state=0).fit(X, np.sin(2 * X[:, 0]) + X[:, 1])
+    assert plots.loss_curve(model, ax=ax) is ax
+    loss, error = (line.get_xydata() for line in ax.lines)
+    assert_array_equal(loss[:, 0], [cycle.n_steps for cycle in model.fit_.history])
+    assert_allclose(loss[:, 1] ** 2, [cycle.loss for cycle in model.fit_.history])
+    assert_allclose(error[:, 1], [cycle.error for cycle in model.fit_.history])
+    with pytest.raises(TypeError, match="must be a DeepFeatureRegressor"):
+        plots.loss_curve(KernelFeatureRegressor("gaussian").fit(X[:20], X[:20, 0]))

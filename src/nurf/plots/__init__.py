@@ -19,8 +19,10 @@ except ModuleNotFoundError as error:
 
 from nurf.plots._convergence import convergence
 from nurf.plots._densities import angle_offset_density
+from nurf.plots._heat_map import heat_map
 from nurf.plots._hyperplanes import hyperplanes
 from nurf.plots._leaderboard import leaderboard
+from nurf.plots._loss_curve import loss_curve
 from nurf.plots._predictions import predicted_against_true, residuals
 from nurf.plots._relevance import relevance
 from nurf.plots._sensitivity import active_directions, sensitivity
@@ -35,8 +37,10 @@ __all__ = [
     "angle_offset_density",
     "certificate",
     "convergence",
+    "heat_map",
     "hyperplanes",
     "leaderboard",
+    "loss_curve",
     "predicted_against_true",
     "relevance",
     "residuals",

@@ -7,17 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from nurf._types import Array
-from nurf._validation import as_finite, is_whole
 from nurf.estimators._base import NetworkRegressor
 from nurf.plots._axes import input_names, literal
 from nurf.plots._style import style_of
+from nurf.plots._through import (
+    checked,
+    fading,
+    like,
+    lines_through,
+    most_varying,
+    one_output,
+    positions,
+    sample_values,
+)
 
 COLOR = style_of("nonlocal").color
-POINTS = 201  # of each line
 PANELS = 9  # as many slices as are drawn by default
 COLUMNS = 3  # of panels in a new figure
-FAINTEST = 0.1  # opacity of a sample far from the slice
 
 
 def slices(
@@ -76,94 +82,24 @@ def slices(
     'x1'
     """
     labels = input_names(model, names)
-    samples, center = _checked(X, point, len(labels))
-    values = None if y is None else _one_output(_values(y, len(samples)), output)
-    lines = _lines(samples, center)
-    heights = np.array([_one_output(model.predict(_like(X, line)), output) for line in lines])
-    chosen = _most_varying(heights) if inputs is None else _positions(inputs, labels)
+    samples, center = checked(X, point, len(labels))
+    values = None if y is None else one_output(sample_values(y, len(samples)), output)
+    lines = lines_through(samples, center)
+    heights = np.array([one_output(model.predict(like(X, line)), output) for line in lines])
+    chosen = sorted(most_varying(heights)[:PANELS]) if inputs is None else positions(inputs, labels)
     panels = _panels(axes, len(chosen))
     for ax, j in zip(panels, chosen, strict=True):
-        intervals = model.predict_interval(_like(X, lines[j]), coverage=coverage)
-        band = [_one_output(side, output) for side in np.moveaxis(intervals, -1, 0)]
+        intervals = model.predict_interval(like(X, lines[j]), coverage=coverage)
+        band = [one_output(side, output) for side in np.moveaxis(intervals, -1, 0)]
         ax.fill_between(lines[j, :, j], *band, color=COLOR, alpha=0.25, linewidth=0)
         ax.plot(lines[j, :, j], heights[j], color=COLOR, linewidth=1.6)
         if values is not None:
-            ax.scatter(samples[:, j], values, c=_fading(samples, center, j), s=18, linewidths=0, zorder=3)
+            ax.scatter(samples[:, j], values, c=fading(samples, center, j), s=18, linewidths=0, zorder=3)
         if len(center) > 1:
             ax.axvline(center[j], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
         ax.set_xlabel(literal(labels[j]))
     _format_axes(panels)
     return panels
-
-
-def _checked(X: Any, point: Any, d: int) -> tuple[Array, Array]:
-    """Return the samples (n, d) and the point (d,) through which the slices go."""
-    samples = as_finite("X", X)
-    if samples.ndim != 2 or samples.shape[1] != d or len(samples) == 0:
-        raise ValueError(f"`X` must have shape (n, d) with d = {d}, as in the fit, got {samples.shape}")
-    center = samples.mean(axis=0) if point is None else as_finite("point", point)
-    if center.shape != (d,):
-        raise ValueError(f"`point` must have shape (d,) = ({d},), got {center.shape}")
-    return samples, center
-
-
-def _values(y: Any, n: int) -> Array:
-    """Return the values of ``n`` samples, of shape (n,) or (n, k)."""
-    values = as_finite("y", y)
-    if values.ndim not in (1, 2) or len(values) != n:
-        raise ValueError(f"`y` must have as many rows as `X`, {n}, got shape {values.shape}")
-    return values
-
-
-def _lines(samples: Array, center: Array) -> Array:
-    """Return the points of the slices along all inputs, of shape (d, POINTS, d)."""
-    d = len(center)
-    lines = np.tile(center, (d, POINTS, 1))
-    lines[range(d), :, range(d)] = np.linspace(samples.min(axis=0), samples.max(axis=0), POINTS).T
-    return lines
-
-
-def _like(X: Any, points: Array) -> Any:
-    """Return the points as a frame with the columns of ``X`` if it is one."""
-    return type(X)(dict(zip(X.columns, points.T, strict=True))) if hasattr(X, "columns") else points
-
-
-def _one_output(values: Array, output: int) -> Array:
-    """Return the values of one output, of shape (n,)."""
-    columns = values.reshape(len(values), -1)
-    if not (is_whole(output, 0) and output < columns.shape[1]):
-        raise ValueError(f"`output` must be a whole number from 0 to {columns.shape[1] - 1}, got {output!r}")
-    return np.asarray(columns[:, output])
-
-
-def _most_varying(heights: Array) -> list[int]:
-    """Return the positions of the inputs along which the prediction varies most, in ascending order."""
-    ranges = heights.max(axis=1) - heights.min(axis=1)
-    return sorted(np.argsort(-ranges, kind="stable")[:PANELS].tolist())
-
-
-def _positions(inputs: Sequence[int | str], labels: list[str]) -> list[int]:
-    """Return the positions of inputs that are given by their positions or names."""
-    known = {label: j for j, label in enumerate(labels)} | {j: j for j in range(len(labels))}
-    for chosen in inputs:
-        if chosen not in known:
-            raise ValueError(
-                f"`inputs` must be names of {labels} or positions from 0 to {len(labels) - 1}, got {chosen!r}"
-            )
-    if len(inputs) == 0:
-        raise ValueError("`inputs` must name at least one input, got none")
-    return [known[chosen] for chosen in inputs]
-
-
-def _fading(samples: Array, center: Array, j: int) -> Array:
-    """Return the RGBA colours of the samples in the slice along input ``j``, of shape (n, 4)."""
-    deviations = samples.std(axis=0)
-    distances = (samples - center) / np.where(deviations > 0, deviations, 1.0)
-    others = np.delete(distances, j, axis=1)
-    squares = (others**2).sum(axis=1) / max(others.shape[1], 1)
-    colors = np.zeros((len(samples), 4))  # black
-    colors[:, 3] = np.clip(np.exp(-squares / 2), FAINTEST, 1.0)
-    return colors
 
 
 def _format_axes(panels: Any) -> None:

@@ -1,0 +1,52 @@
+"""How the training of a deep network went."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from sklearn.utils.validation import check_is_fitted
+
+from nurf.estimators import DeepFeatureRegressor
+from nurf.plots._axes import axes_or_current
+from nurf.plots._relevance import OTHERS
+from nurf.plots._style import style_of
+
+
+def loss_curve(model: DeepFeatureRegressor, *, ax: Axes | None = None) -> Axes:
+    """Plot the training loss and the error of held-out rows after each cycle against the steps so far.
+
+    Both are in units of the standard deviation of the values: the loss as its square root. The last cycle, which takes
+    all rows, has no error of held-out rows.
+
+    Parameters
+    ----------
+    model : DeepFeatureRegressor
+        A fitted one, or ``model_`` of a ``Surrogate`` that took one.
+    ax : matplotlib Axes, optional
+        Default is the current axes.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from nurf import DeepFeatureRegressor, plots
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    >>> model = DeepFeatureRegressor((8,), steps=60, random_state=0).fit(X, np.sin(2 * X[:, 0]) + X[:, 1])
+    >>> ax = plots.loss_curve(model, ax=Figure().subplots())
+    >>> ax.get_xlabel()
+    'steps'
+    """
+    check_is_fitted(model)
+    if not hasattr(model, "n_steps_"):
+        raise TypeError(f"`model` must be a DeepFeatureRegressor, which is trained in steps, got {model!r}")
+    ax = axes_or_current(ax)
+    steps, losses, errors = np.array([(cycle.n_steps, cycle.loss, cycle.error) for cycle in model.fit_.history]).T
+    ax.plot(steps, np.sqrt(losses), "o-", color=OTHERS, label="square root of the loss")
+    if np.isfinite(errors).any():
+        ax.plot(steps, errors, "o-", color=style_of("nonlocal").color, label="error of rows that are held out")
+    ax.set(xlabel="steps", ylabel="standard deviations of the values", yscale="log")
+    ax.legend()
+    return ax
