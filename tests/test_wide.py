@@ -629,13 +629,14 @@ class TestEstimator:
         assert_allclose(again.predict_interval(X), expected[1], rtol=1e-9)
 
     def test_predictions_are_those_of_the_network(self):
+        """The coefficients are of size 1e6 and cancel each other: sums in another order differ by 1e-15 times 1e7."""
         samples, y, gradients = noisy()
         estimator, X = model().fit(samples, y, gradients=gradients), points(9, seed=1)
         network, g = estimator.network_, estimator.function()
-        assert_allclose(network.value(X), estimator.predict(X), rtol=1e-8, atol=1e-8)
-        assert_allclose(network.gradient(X), estimator.predict_gradient(X), rtol=1e-7, atol=1e-7)
-        assert_allclose(network.hessian(X), estimator.predict_hessian(X), rtol=1e-6, atol=1e-6)
-        assert_allclose(g(X[0]), estimator.predict(X[:1])[0], rtol=1e-8)
+        assert_allclose(network.value(X), estimator.predict(X), atol=1e-7)
+        assert_allclose(network.gradient(X), estimator.predict_gradient(X), atol=1e-6)
+        assert_allclose(network.hessian(X), estimator.predict_hessian(X), atol=1e-5)
+        assert_allclose(g(X[0]), estimator.predict(X[:1])[0], atol=1e-7)
         assert_allclose(estimator.scales_, np.linalg.norm(estimator.metric_, axis=0))
         sizes = np.sqrt(np.mean(estimator.predict_gradient(samples) ** 2, axis=0))
         assert_allclose(estimator.relevance_, sizes * samples.std(axis=0) / y.std(), rtol=1e-9)
