@@ -228,7 +228,8 @@ class TestPage:
         X = np.linspace(-1, 1, 30)[:, None]
         model = Surrogate(None, engines=[SAMPLED]).fit(X, X[:, 0] ** 2)
         gather(model, X, X[:, 0] ** 2, seconds=1e-9).attach(model)
-        Tags(render(model))
+        figures = [attributes.get("aria-label") for tag, attributes in Tags(render(model)).found if tag == "figure"]
+        assert len(set(figures)) == len(figures) > 3
 
     def test_a_model_without_samples_says_what_is_left_out(self):
         model, *_ = fitted()

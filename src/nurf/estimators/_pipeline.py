@@ -104,18 +104,19 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
         -------
         self
         """
-        data = {
-            "gradients": gradients,
-            "gradients_at": gradients_at,
-            "directions": directions,
-            "hessians": hessians,
-            "sample_weight": sample_weight,
-            "derivative_weight": derivative_weight,
-            "validation": validation,
-        }
         if not hasattr(self.steps[-1][1], "predict_gradient"):
             raise TypeError(f"the last step must be a regressor of nurf, got {self.steps[-1][1]!r}")
-        data = matched(X, y=y, **data)
+        data = matched(
+            X,
+            y=y,
+            gradients=gradients,
+            gradients_at=gradients_at,
+            directions=directions,
+            hessians=hessians,
+            sample_weight=sample_weight,
+            derivative_weight=derivative_weight,
+            validation=validation,
+        )
         y = data.pop("y")
         first = [(name, step if is_passthrough(step) else clone(step)) for name, step in self.steps[:-1]]
         transformers = Pipeline(first or [("nothing", "passthrough")], memory=self.memory, verbose=self.verbose)
