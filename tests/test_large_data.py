@@ -540,7 +540,7 @@ class TestProcesses:
     @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
     def test_memory_is_that_of_a_block(self, tmp_path):
         """The data have 272 MB; 150 MB above the interpreter must do."""
-        checked(run("capped", tmp_path, 2_000_000, 8, 10, 150))
+        assert checked(run("capped", tmp_path, 2_000_000, 8, 10, 150)).startswith("2000000 rows")
 
     @needs_dask
     def test_a_cluster_whose_worker_dies(self, tmp_path):
@@ -553,7 +553,7 @@ class TestScale:
 
     @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
     def test_a_million_rows_within_a_gigabyte(self, tmp_path):
-        print(checked(run("capped", tmp_path, 1_000_000, 8, 1000, 1000)))
+        assert checked(run("capped", tmp_path, 1_000_000, 8, 1000, 1000)).startswith("1000000 rows")
 
     @needs_dask
     def test_a_cluster_with_many_rows(self, tmp_path):
