@@ -155,5 +155,6 @@ def test_what_is_no_regressor_is_refused(wide):
 
 def test_the_extra_is_named_if_botorch_is_missing(wide, monkeypatch):
     monkeypatch.setitem(sys.modules, "botorch.models.model", None)
+    monkeypatch.delitem(sys.modules, "nurf.export._botorch_model", raising=False)
     with pytest.raises(ImportError, match=r'pip install "nurf\[botorch\]"'):
         export.to_botorch(wide)

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
-
-from nurf._types import Array
-from nurf.export._points import as_fitted
-
-STEP = 1e-4  # of differences of variances, in units of the range of an input
-JOINT = (
-    "the covariance between the values at several points is not known, so that they cannot be drawn together, got "
-    "q = {}: use q = 1, one point after the other"
-)
 
 
 def to_botorch(model: Any) -> Any:
@@ -32,101 +22,11 @@ def to_botorch(model: Any) -> Any:
         Fitted. That of ``KernelFeatureRegressor`` knows best where it is uncertain.
     """
     try:
-        import torch
-        from botorch.models.model import Model
-        from botorch.posteriors import GPyTorchPosterior
-        from gpytorch.distributions import MultitaskMultivariateNormal, MultivariateNormal
-        from linear_operator.operators import DiagLinearOperator
+        from nurf.export._botorch_model import NurfModel
     except ModuleNotFoundError as error:
         raise ImportError('to_botorch needs botorch: pip install "nurf[botorch]"') from error
 
     check_is_fitted(model)
     if not hasattr(model, "scaling_") or not hasattr(model, "predict_gradient"):
         raise ValueError(f"a regressor of nurf can be exported, got {model!r}")
-
-    class Predicted(torch.autograd.Function):  # type: ignore[misc]
-        """Mean and variance at points (..., d), both of shape (..., k)."""
-
-        @staticmethod
-        def forward(ctx: Any, X: Any) -> tuple[Any, Any]:
-            points = X.detach().cpu().numpy().astype(np.float64)
-            ctx.save_for_backward(X)
-            found = _mean_and_variance(model, points.reshape(-1, points.shape[-1]))
-            shape = (*points.shape[:-1], -1)
-            return tuple(torch.as_tensor(part.reshape(shape)).to(X) for part in found)
-
-        @staticmethod
-        def backward(ctx: Any, by_mean: Any, by_variance: Any) -> Any:
-            (X,) = ctx.saved_tensors
-            points = X.detach().cpu().numpy().astype(np.float64)
-            slopes = _slopes(model, points.reshape(-1, points.shape[-1]))
-            outer = (part.detach().cpu().numpy().reshape(len(slopes[0]), -1) for part in (by_mean, by_variance))
-            total = sum(np.einsum("nk,nkd->nd", a, b) for a, b in zip(outer, slopes, strict=True))
-            return torch.as_tensor(np.reshape(total, points.shape)).to(X)
-
-    class NurfPosterior(GPyTorchPosterior):  # type: ignore[misc]
-        """A normal distribution at each point, without covariances between points."""
-
-        def rsample(self, sample_shape: Any = None) -> Any:
-            """Return samples at one point."""
-            self._require_one_point()
-            return super().rsample(sample_shape)
-
-        def rsample_from_base_samples(self, sample_shape: Any, base_samples: Any) -> Any:
-            """Return samples at one point."""
-            self._require_one_point()
-            return super().rsample_from_base_samples(sample_shape, base_samples)
-
-        def _require_one_point(self) -> None:
-            n = self.mean.shape[-2]
-            if n > 1:
-                raise NotImplementedError(JOINT.format(n))
-
-    class NurfModel(Model):  # type: ignore[misc]
-        """A fitted regressor of nurf."""
-
-        @property
-        def num_outputs(self) -> int:
-            """The number of outputs."""
-            return int(np.prod(model.fit_.network.output_shape))
-
-        @property
-        def batch_shape(self) -> Any:
-            """Empty: there is one model."""
-            return torch.Size([])
-
-        def posterior(
-            self,
-            X: Any,
-            output_indices: list[int] | None = None,
-            observation_noise: Any = False,
-            posterior_transform: Any = None,
-        ) -> Any:
-            """Return the normal distributions at points of shape (..., q, d)."""
-            mean, variance = Predicted.apply(X)
-            if output_indices is not None:
-                mean, variance = mean[..., output_indices], variance[..., output_indices]
-            if mean.shape[-1] == 1:
-                normal = MultivariateNormal(mean[..., 0], DiagLinearOperator(variance[..., 0]))
-            else:
-                normal = MultitaskMultivariateNormal(mean, DiagLinearOperator(variance.flatten(-2)))
-            posterior = NurfPosterior(normal)
-            return posterior if posterior_transform is None else posterior_transform(posterior)
-
-    return NurfModel()
-
-
-def _mean_and_variance(model: Any, points: Array) -> tuple[Array, Array]:
-    """Return both at points (n, d), of shape (n, k)."""
-    values, deviations = model.predict(as_fitted(model, points), return_std=True)
-    return values.reshape(len(points), -1), deviations.reshape(len(points), -1) ** 2
-
-
-def _slopes(model: Any, points: Array) -> tuple[Array, Array]:
-    """Return the gradients of the mean and of the variance, both of shape (n, k, d)."""
-    n, d = points.shape
-    steps = STEP * model.scaling_.x_scale
-    moved = points + np.concatenate([np.diag(steps), -np.diag(steps)])[:, None]
-    variances = _mean_and_variance(model, moved.reshape(-1, d))[1].reshape(2, d, n, -1)
-    differences = (variances[0] - variances[1]) / (2 * steps[:, None, None])
-    return model.predict_gradient(as_fitted(model, points)).reshape(n, -1, d), np.moveaxis(differences, 0, 2)
+    return NurfModel(model)
