@@ -187,7 +187,7 @@ class TestBudget:
         assert Wide().model(data, effort, 1e9).max_rows == 1500
         assert Wide().model(wave(300), effort.for_budget(0.5), 1e9).max_rows == round(1500 / 40 ** (1 / 3))
         assert Sampled().model(data, effort, 1e9).n_neurons == 1000
-        assert Sampled().model(wave(1001), effort, 1e9).n_neurons == 2000
+        assert Sampled().model(wave(1001), effort, 1e9).n_neurons == 2400
         assert Sampled().model(data, effort.for_budget(80.0), 1e9).n_neurons == 2000
         assert Trained().model(data, effort, 1e9).steps == 2700
         assert Trained().model(data, effort.for_budget(40.0), 1e9).steps == 5400

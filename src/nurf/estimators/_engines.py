@@ -50,7 +50,9 @@ class Effort:
     neurons : int
         Sampled neurons with up to ``many_samples`` samples. The time grows with their square.
     many_samples : int
-        With more samples, there are twice as many neurons.
+        More samples than this have ``many_neurons``.
+    many_neurons : int
+        Sampled neurons with many samples.
     few : int
         With up to so many samples for each input, "auto" is an infinitely wide network alone: so few samples do not
         tell which engine is the best, and it mostly is.
@@ -65,6 +67,7 @@ class Effort:
     least_rows: int = 200
     neurons: int = 1000
     many_samples: int = 1000
+    many_neurons: int = 2400
     few: int = 10
     least: float = 0.1
     margin: float = 0.02
@@ -73,11 +76,13 @@ class Effort:
         """Return the numbers for another budget.
 
         >>> Effort().for_budget(160.0)
-        Effort(budget=160.0, rows=3000, least_rows=200, neurons=2828, many_samples=1000, few=10, least=0.1, margin=0.02)
+        Effort(budget=160.0, rows=3000, least_rows=200, neurons=2828, many_samples=1000, many_neurons=6788, few=10,
+               least=0.1, margin=0.02)
         """
         growth = seconds / self.budget
-        rows, neurons = round(self.rows * growth ** (1 / 3)), round(self.neurons * growth**0.5)
-        return replace(self, budget=seconds, rows=rows, neurons=neurons)
+        neurons, many_neurons = (round(number * growth**0.5) for number in (self.neurons, self.many_neurons))
+        rows = round(self.rows * growth ** (1 / 3))
+        return replace(self, budget=seconds, rows=rows, neurons=neurons, many_neurons=many_neurons)
 
 
 class Engine(ABC):
@@ -115,7 +120,7 @@ class Sampled(Engine):
 
     def model(self, jet: Jet, effort: Effort, seconds: float) -> NetworkRegressor:
         """Return an estimator with as many neurons as there is time for, or the fewest."""
-        wanted = effort.neurons if _n_values(jet) <= effort.many_samples else 2 * effort.neurons
+        wanted = effort.neurons if _n_values(jet) <= effort.many_samples else effort.many_neurons
         scaled = Scaling.fit(jet)(jet)
 
         def expected(n_neurons: int) -> float:
