@@ -102,6 +102,11 @@ def without_one_input(X, y, G, rng):
     return X, y, np.where(hidden & (G.shape[1] > 1), np.nan, G)
 
 
+def rotated_inputs(X, y, G, rng):
+    rotation, _ = np.linalg.qr(rng.normal(size=(X.shape[1], X.shape[1])))
+    return (X - X.mean(axis=0)) / X.std(axis=0) @ rotation, y, G * X.std(axis=0)
+
+
 WRONG = {  # name: data -> wrong data, words of right advice
     "negated": (lambda X, y, G, rng: (X, y, -G), "wrong sign"),
     "one column negated": (one_column(-1), "wrong sign|by -"),
@@ -112,6 +117,7 @@ WRONG = {  # name: data -> wrong data, words of right advice
     "of `log y`": (lambda X, y, G, rng: (X, y, G / y[:, None]), "those of log y"),
     "`y` is a logarithm": (lambda X, y, G, rng: (X, np.log(y), G), "`y` seems to be logarithms"),
     "`X` standardised": (lambda X, y, G, rng: ((X - X.mean(axis=0)) / X.std(axis=0), y, G), "scaler.scale_"),
+    "`X` rotated": (rotated_inputs, "linear combinations|wrong sign"),
     "`y` standardised": (lambda X, y, G, rng: (X, (y - y.mean()) / y.std(), 7.3 * G), "scaler.scale_"),
     "columns rolled": (lambda X, y, G, rng: (X, y, np.roll(G, 1, axis=1)), "in another order: column"),
     "rows shuffled": (lambda X, y, G, rng: (X, y, rng.permutation(G)), "rows of the gradients"),

@@ -142,7 +142,7 @@ def test_noise_tells_nothing(n, d):
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.1, 0.3])
 def test_right_gradients_of_noisy_values_are_not_accused(n, d, noise):
     findings = []
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         X, w = rng.uniform(size=(n, d)), rng.normal(size=d)
         y = np.sin(X @ w) + noise * rng.normal(size=n)
@@ -425,6 +425,13 @@ class TestAdvice:
         numbers = np.array(message.split("about ")[1].split(";")[0].split(", "), float)
         assert numbers == pytest.approx(scaler.scale_, rel=0.1)
         assert check_derivatives(scaler.transform(X * units), y, gradients / units * scaler.scale_).consistent is True
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_inputs_that_were_rotated_without_their_gradients(self, seed):
+        X, y, gradients = make_data(1000, d=4)
+        rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(4, 4)))[0]
+        assert "linear combinations" in check_derivatives(X @ rotation, y, gradients).message
+        assert check_derivatives(X @ rotation, y, gradients @ rotation).consistent is True
 
     def test_inputs_of_one_unit_that_were_standardised(self):
         X, y, gradients = make_data()

@@ -121,7 +121,7 @@ class TestOrder:
         assert_array_equal(first.predict(X), second.predict(X))
 
     @given(seeds)
-    @settings(suppress_health_check=SLOW, max_examples=3)
+    @settings(suppress_health_check=SLOW, max_examples=2)
     def test_of_one_derivative_a_row_at_the_same_points(self, seed):
         rng = np.random.default_rng(seed)
         X, y, gradients = data(seed, 20)
@@ -154,7 +154,7 @@ class TestSizes:
         assert str(estimator.report()).startswith(f"{estimator.fit_.network.features.n_neurons} neurons for {n} ")
 
     @given(seeds, st.integers(4, 20))
-    @settings(suppress_health_check=SLOW, max_examples=5)
+    @settings(suppress_health_check=SLOW, max_examples=3)
     def test_fewer_rows_than_neurons(self, seed, n):
         """No worse than the mean of the values, at the samples: with four of them, more may not be known."""
         X, y, gradients = data(seed, n)

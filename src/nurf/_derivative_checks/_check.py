@@ -64,10 +64,10 @@ def check_derivatives(X: Any, y: Any, gradients: Any) -> DerivativeCheck:
     By the trapezoidal rule ``f(x_j) - f(x_i) = (g_i + g_j).(x_j - x_i) / 2`` up to third order in the distance. If this
     does not hold, corrected gradients are compared: with another sign, multiplied by a factor or a factor for each
     input, divided or multiplied by inputs, values or scales of the data, with columns, outputs or rows in another
-    order, and transposed. A mistake is named if its correction explains the differences, if that is no chance, and if
-    no other correction does nearly as well. If the rule holds, the residuals give the noise levels: the part due to
-    noise in the values does not depend on the distance, the part due to noise in the gradients is proportional to it,
-    and the error of the trapezoidal rule is of third order.
+    order, transposed, and by linear combinations of the inputs. A mistake is named if its correction explains the
+    differences, if that is no chance, and if no other correction does nearly as well. If the rule holds, the residuals
+    give the noise levels: the part due to noise in the values does not depend on the distance, the part due to noise in
+    the gradients is proportional to it, and the error of the trapezoidal rule is of third order.
 
     Rows in which a value or a partial derivative is unknown are ignored, if they are fewer than half of the rows. The
     influence of an input without known derivatives is fitted.
@@ -170,12 +170,13 @@ class _Check:
         near, far = tiers[0], _farther(tiers)
         growth = float(np.median((far.lengths / far.weights) ** 2) / np.median((near.lengths / near.weights) ** 2))
         fitting: list[tuple[float, Mistake]] = []
-        for mistake in (*possible_mistakes(self.samples, near), *self.others):
+        for mistake in possible_mistakes(self.samples, near, self.others):
             room = near.count - mistake.n_fitted
             if room < MIN_PAIRS:
                 continue
             corrected = self.samples.corrected(near, mistake.slopes).misfit * np.sqrt(near.count / room)
-            if corrected > EXPLAINED or not _is_better(corrected, min(1.0, near.misfit), room, choices=mistake.choices):
+            ratio = BETTER * np.sqrt(mistake.n_averaged)  # without noise, misfits are smaller by the root at most
+            if corrected > EXPLAINED or not _is_better(corrected, min(1.0, near.misfit), room, ratio, mistake.choices):
                 continue
             if self.is_mild(mistake, growth) and corrected > min(near.misfit / 10, EXACT / 2):
                 continue

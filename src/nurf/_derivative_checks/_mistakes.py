@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ MAX_NUMBERS = 6  # in a message
 ROUND = 0.2  # relative distance of a power of ten, or of a scale of the data, that may be meant
 SCALED = {"scale_": "standardised", "data_range_": "scaled to [0, 1]"}  # attributes of scikit-learn's scalers
 PIPELINE = "; or use nurf.GradientPipeline, which scales them too"
+LINEAR_MAP = "linear map"
 LOG10 = float(np.log(10))
 
 
@@ -25,7 +26,8 @@ LOG10 = float(np.log(10))
 class Mistake:
     """A possible mistake: what to say of it, the corrected gradients (n, d), and the number of fitted parameters.
 
-    Of mistakes of the same ``kind``, those with fewer parameters are special cases of those with more.
+    Of mistakes of the same ``kind``, those with fewer parameters are special cases of those with more, and all are
+    special cases of a linear map.
     """
 
     words: str
@@ -33,14 +35,18 @@ class Mistake:
     slopes: Array
     n_fitted: int = 0
     choices: float = 0.0  # logarithm of the number of similar mistakes, of which this one fits best
+    n_averaged: int = 1  # partial derivatives whose noise the correction may average out
 
     def extends(self, other: Mistake) -> bool:
         """Return whether another mistake is a special case of this one."""
-        return self.kind == other.kind and self.n_fitted > other.n_fitted
+        return self.kind in (other.kind, LINEAR_MAP) and self.n_fitted > other.n_fitted
 
 
-def possible_mistakes(samples: Samples, near: Pairs) -> Iterator[Mistake]:
-    """Yield possible mistakes in the gradients, simple ones first. Parameters are fitted to the pairs ``near``."""
+def possible_mistakes(samples: Samples, near: Pairs, others: Iterable[Mistake]) -> Iterator[Mistake]:
+    """Yield possible mistakes in the gradients, simple ones and ``others`` first.
+
+    Parameters are fitted to the pairs ``near``.
+    """
     yield Mistake("the gradients have the wrong sign", "units", -samples.slopes)
     yield from _logarithms(samples)
     yield from _scales(samples, near)
@@ -49,6 +55,8 @@ def possible_mistakes(samples: Samples, near: Pairs) -> Iterator[Mistake]:
         if not samples.unknown.any():
             yield _other_order(samples, near)
         yield from _column_factors(samples, near)
+    yield from others
+    yield from _linear_map(samples, near)
 
 
 def _logarithms(samples: Samples) -> Iterator[Mistake]:
@@ -138,6 +146,26 @@ def _columns_by(samples: Samples, near: Pairs, columns: Index, factors: Array) -
         words = _scaled_words(samples, factors) or words
     choices = float(np.log(comb(len(factors), len(columns))))
     return Mistake(words, "units", samples.slopes * factors, len(columns), choices)
+
+
+def _linear_map(samples: Samples, near: Pairs) -> Iterator[Mistake]:
+    """Yield gradients in other coordinates: with ``x = z M``, the derivatives by ``x`` times the matrix ``M.T``.
+
+    The matrix is fitted to ``f(x_j) - f(x_i) = g.M.(x_j - x_i)``.
+    """
+    d = near.steps.shape[1]
+    if d == 1 or samples.unknown.any() or near.count < PAIRS_PER_FACTOR * d**2:
+        return
+    products = (near.slopes[:, :, None] * near.steps[:, None, :]).reshape(-1, d**2)
+    if np.all(np.isfinite(products)):
+        matrix = np.linalg.lstsq(products, near.rise, rcond=None)[0].reshape(d, d)
+        words = (
+            "the gradients are by other coordinates, of which the columns of `X` seem to be linear combinations, as "
+            "after PCA: give the gradients by the columns of `X`, or use nurf.GradientPipeline"
+        )
+        yield Mistake(
+            words, LINEAR_MAP, (samples.slopes * samples.ranges) @ matrix / samples.ranges, d**2, n_averaged=d
+        )
 
 
 def _best_factor(near: Pairs, line: Array) -> float:
