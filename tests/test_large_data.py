@@ -11,13 +11,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 
-from nurf import RandomFeatureRegressor
+from nurf import DeepFeatureRegressor, RandomFeatureRegressor
 from nurf._streams import _checkpoint as checkpoint_module
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss
 from nurf.solvers.ridge import NormalEquations
 from nurf.training import Search
+from nurf.training._trained_blocks import BlockTraining
 
 try:
     import dask.array as da
@@ -514,6 +515,109 @@ class TestCheckpoints:
             fit(X, y + 1 if change == "data" else y, **changes.get(change, {}))
         fit(X, y)
         assert not path.exists()
+
+
+class TestTrained:
+    """Deep networks, trained on blocks in turn."""
+
+    BORDERS = range(250, 2000, 250)
+
+    def model(self, **options):
+        options = {"steps": 300, "density": "uniform", "gradient_weight": 0.05, "random_state": 0, **options}
+        return DeepFeatureRegressor((16, 16), **options)
+
+    def test_arrays_on_disk_and_blocks_give_the_same(self, few, tmp_path):
+        data = make(2000)
+        expected = self.model().fit_blocks(blocks_of(*data, borders=self.BORDERS)).predict(FRESH)
+        X, y, gradients = TestKindsOfArrays().stored("memmap", tmp_path, data)
+        found = self.model().fit(X, y, gradients=gradients, block_rows=250)
+        assert_array_equal(found.predict(FRESH), expected)
+        points = np.memmap(tmp_path / "fresh", float, "w+", shape=FRESH.shape)
+        points[:] = FRESH
+        assert_array_equal(found.predict(points), expected)
+
+    @needs_dask
+    def test_chunks_of_dask_give_the_same(self, few):
+        X, y, gradients = make(2000)
+        expected = self.model().fit_blocks(blocks_of(X, y, gradients, borders=self.BORDERS)).predict(FRESH)
+        arrays = [da.from_array(array, chunks=(250, *array.shape[1:])) for array in (X, y, gradients)]
+        found = self.model().fit(arrays[0], arrays[1], gradients=arrays[2])
+        assert_array_equal(found.predict(FRESH), expected)
+        lazy = found.predict(da.from_array(FRESH))
+        assert isinstance(lazy, da.Array)
+        # Rows are predicted in one product or in several, which rounds differently.
+        assert_allclose(lazy.compute(), expected, rtol=1e-10, atol=1e-12)
+
+    def test_all_blocks_train_and_the_error_is_known(self, few):
+        """The noise is 0.05, which the estimate includes; of 400 held rows it is uncertain by 1 / sqrt(800) = 0.035.
+
+        The truth is sin(phases), fitted by 2000 rows: far better than by the 300 on which the setting is chosen.
+        """
+        X, y, gradients = make(2000)
+        fitted = self.model(steps=1000).fit_blocks(blocks_of(X, y, gradients, borders=self.BORDERS))
+        fresh, measured, _ = make(2000, seed=3)
+        error = np.sqrt(np.mean((fitted.predict(fresh) - measured) ** 2))
+        assert error < 0.1
+        assert 0.75 < fitted.estimated_error_ / error < 1.35
+        assert fitted.n_samples_ == 2000
+        assert "steps with all blocks" in str(fitted.report())
+        low, high = fitted.predict_interval(fresh).T
+        assert 0.8 < np.mean((low <= measured) & (measured <= high)) < 0.98
+
+    def test_held_rows_do_not_train(self, few, monkeypatch):
+        seen, advanced = [], BlockTraining.advanced
+
+        def watched(training, state, jet):
+            seen.append(jet.X)
+            return advanced(training, state, jet)
+
+        monkeypatch.setattr(BlockTraining, "advanced", watched)
+        fitted = self.model().fit_blocks(blocks_of(*make(2000), borders=self.BORDERS))
+        n_held = len(fitted.uncertainty_.errors)
+        assert n_held > 200
+        assert len(np.unique(np.concatenate(seen), axis=0)) == 2000 - n_held
+
+    def test_a_fit_goes_on_where_it_ended(self, few, tmp_path, monkeypatch):
+        monkeypatch.setattr(checkpoint_module, "INTERVAL", 0.0)
+        blocks = blocks_of(*make(2000), borders=self.BORDERS)
+        expected = self.model().fit_blocks(blocks).predict(FRESH)
+        passes = []
+
+        def source():
+            passes.append(0)
+            for number, block in enumerate(blocks):
+                if len(passes) == 4 and number == 5:  # one pass finds the extent, the others train
+                    raise KeyboardInterrupt
+                yield block
+
+        path = tmp_path / "state"
+        with pytest.raises(KeyboardInterrupt):
+            self.model().fit_blocks(source, checkpoint=path)
+        with path.open("rb") as file:
+            assert pickle.load(file)[1]["run"].number == 2 * len(blocks) + 5
+        assert_array_equal(self.model().fit_blocks(source, checkpoint=path).predict(FRESH), expected)
+        assert not path.exists()
+
+    def test_blocks_that_change_are_refused(self, few):
+        blocks, passes = blocks_of(*make(2000), borders=self.BORDERS), []
+
+        def source():
+            passes.append(0)
+            return iter(blocks[: 8 if len(passes) < 2 else 3])
+
+        with pytest.raises(ValueError, match="blocks must be the same each time, got 8"):
+            self.model().fit_blocks(source)
+
+    def test_what_cannot_be_done_is_said(self, few):
+        blocks = blocks_of(*make(2000), borders=self.BORDERS)
+        with pytest.raises(ValueError, match="`warm_start` must be False for data in blocks"):
+            self.model(warm_start=True).fit_blocks(blocks)
+
+    def test_few_rows_are_fitted_in_memory(self):
+        X, y, gradients = make(200)
+        expected = self.model().fit(X, y, gradients=gradients).predict(FRESH)
+        found = self.model().fit_blocks(blocks_of(X, y, gradients, borders=[100])).predict(FRESH)
+        assert_allclose(found, expected, atol=1e-6)
 
 
 def run(*arguments, **environment):

@@ -51,6 +51,10 @@ class ArrayStream(Stream):
         pausing: bool,
     ) -> Iterator[tuple[int, Result]]:
         """Yield the results of the blocks, one after the other."""
+        for block in self.blocks(done):
+            yield 0, function(block)
+
+    def blocks(self, done: int = 0) -> Iterator[Block]:
+        """Yield the blocks after the first ``done``."""
         for rows in list(row_blocks(self.n_rows, 1, self.block_rows))[done:]:
-            data = {name: np.asarray(array[rows]) for name, array in self.data.items()}
-            yield 0, function(Block(rows.start, data))
+            yield Block(rows.start, {name: np.asarray(array[rows]) for name, array in self.data.items()})

@@ -47,6 +47,10 @@ class Stream(ABC):
         ``pausing`` asks for short runs, after which the state can be written down.
         """
 
+    @abstractmethod
+    def blocks(self, done: int = 0) -> Iterator[Block]:
+        """Yield the blocks after the first ``done``, each in memory."""
+
     def call(self, function: Callable[[], Result]) -> Result:
         """Return what a function returns that needs no block, and is called where blocks are."""
         return function()

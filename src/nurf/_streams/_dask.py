@@ -70,6 +70,15 @@ class DaskStream(Stream):
             yield height, tree.total(join).compute()
             done += 2**height
 
+    def blocks(self, done: int = 0) -> Iterator[Block]:
+        """Yield the blocks after the first ``done``, computed one after the other and brought here."""
+        import dask
+
+        starts = np.concatenate([[0], np.cumsum(self.lengths)])
+        for number in range(done, len(self.lengths)):
+            parts = dask.compute(*(parts[number] for parts in self.parts.values()))
+            yield Block(int(starts[number]), dict(zip(self.parts, map(np.asarray, parts), strict=True)))
+
     def call(self, function: Callable[[], Result]) -> Result:
         """Return what a function returns that is called by one of the workers."""
         from dask import delayed

@@ -39,13 +39,18 @@ class IterableStream(Stream):
         done: int,
         pausing: bool,
     ) -> Iterator[tuple[int, Result]]:
-        """Yield the results of the blocks, one after the other. Blocks without rows count, and have no result."""
+        """Yield the results of the blocks, one after the other."""
+        for block in self.blocks(done):
+            yield 0, function(block)
+
+    def blocks(self, done: int = 0) -> Iterator[Block]:
+        """Yield the blocks with rows after the first ``done`` of these."""
         first, number = 0, 0
         for item in self.source() if callable(self.source) else self.source:
             data = _fields(item, number)
             rows = len(data["X"])
             if rows and number >= done:
-                yield 0, function(Block(first, data))
+                yield Block(first, data)
             first, number = first + rows, number + (rows > 0)
 
 

@@ -10,13 +10,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf._validation import is_number, is_whole
 from nurf.activations import Sigmoid
 from nurf.densities import Density, Nonlocal, Uniform
-from nurf.estimators._base import MAX_WEIGHTS, NetworkRegressor, SamplesHyperplanes, choose, zero_derivatives
+from nurf.estimators._base import MAX_WEIGHTS, choose, zero_derivatives
 from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
+from nurf.estimators._deep_blocks import TrainsOnBlocks
 from nurf.estimators._report import Report, describe_deep
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork, Nonlinearity
@@ -30,7 +32,7 @@ from nurf.training._trained import steps_within
 MAX_WEIGHT = 1e9  # of derivatives beside values: with more, single precision does not resolve the values
 
 
-class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
+class DeepFeatureRegressor(TrainsOnBlocks):
     """Regression by a deep network whose weights are all trained, on values and gradients.
 
     The hyperplanes of the first layer are sampled from a density built from derivative data; from there all weights are
@@ -178,7 +180,7 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
         jet, held_out = split(jet, validation, rng)
         if start is not None:
             require_shape(jet, start.network)
-        scaling = self.scaling_ if start is not None else Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
+        scaling = self.scaling_ if start is not None else Scaling.fit(jet, self.scaling)
         scaled = scaling(jet)
         spec = self._spec(scaled, found)
         if start is not None:
@@ -193,11 +195,24 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
             watch=watch_cycles(self._verbosity()),
         )
         before = 0 if start is None else self.n_iter_
+        self._set_trained(fit, scaling, spec, before + fit.n_steps, len(jet), check, bool(scaled.known))
+        return found
+
+    def _set_trained(
+        self,
+        fit: DeepFit,
+        scaling: Scaling,
+        spec: DeepSpec,
+        n_iter: int,
+        n_samples: int,
+        check: DerivativeCheck | None,
+        has_derivatives: bool,
+    ) -> None:
+        """Set the attributes of a fit."""
         self._set_fit(fit, scaling, fit.crossfit)
         self.density_, self.gradient_weight_ = fit.setting.density, fit.loss.gradients
-        self.n_steps_, self.n_iter_, self.n_samples_ = spec.n_steps, before + fit.n_steps, len(jet)
-        self.gradient_check_, self._has_derivatives = check, bool(scaled.known)
-        return found
+        self.n_steps_, self.n_iter_, self.n_samples_ = spec.n_steps, n_iter, n_samples
+        self.gradient_check_, self._has_derivatives = check, has_derivatives
 
     def _first_network(self, X: Any, y: Any, gradients: Any, scale: float) -> DeepNetwork:
         """Return the network from which training starts, with first normals of the length ``scale``.
@@ -208,7 +223,7 @@ class DeepFeatureRegressor(NetworkRegressor, SamplesHyperplanes):
 
         def make(jet: Jet, _: Any) -> list[Warning]:
             _, found = checked_gradients(jet, self.check_gradients)
-            scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
+            scaling = Scaling.fit(jet, self.scaling)
             scaled = scaling(jet)
             spec = self._spec(scaled, found)
             setting = replace(spec.settings[0], scale=scale)

@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._blocks import row_blocks
 from nurf._streams import is_dask, is_on_disk, lazily
 from nurf._types import Array
-from nurf.estimators._base import ShallowRegressor
+from nurf.estimators._base import NetworkRegressor
 
 PREDICTED_ROWS = 2**14  # at once, of arrays that are not in memory
 
 
-class PredictsPiecewise(ShallowRegressor):
+class PredictsPiecewise(NetworkRegressor):
     """A regressor that predicts for arrays on disk block by block, and lazily for those of Dask."""
 
     def predict(self, X: Any, return_std: bool = False) -> Any:

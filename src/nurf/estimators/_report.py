@@ -16,6 +16,7 @@ from nurf.solvers import VALUES_ONLY
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.process import rounding_floor
 from nurf.training import DeepFit, Fit, Setting, ShallowFit, SparseFit, Trial, WideFit
+from nurf.training._deep_fit import ALL_BLOCKS, ALL_ROWS
 
 SHOWN = 5  # of the arms that were tried at one size
 MAX_OUTPUTS = 10  # whose errors are shown
@@ -154,7 +155,7 @@ def describe_deep(fit: DeepFit, n_samples: int, y_scale: Array, given: bool, che
     ]
     for number, cycle in enumerate(fit.history):
         error = "" if np.isnan(cycle.error) else f", error {cycle.error:.2g} of rows that are held out"
-        rows = " with all rows" if cycle.label == "all rows" else ""
+        rows = f" with {cycle.label}" if cycle.label in (ALL_ROWS, ALL_BLOCKS) else ""
         text = f"{cycle.n_steps} steps{rows}: loss {cycle.loss:.2g}{error}, {cycle.seconds:.2g} s"
         lines.append(("" if number else "training", text))
     title = f"{len(network.hidden)} hidden layers for {n_samples} samples in {network.dimension} dimensions"

@@ -15,6 +15,8 @@ from nurf.training._crossfit import CrossFit
 from nurf.training._deep import DeepSetting
 from nurf.training._fit import Fit
 
+ALL_ROWS, ALL_BLOCKS = "all rows", "all blocks"
+
 
 @dataclass(frozen=True)
 class DeepCycle:
@@ -31,7 +33,7 @@ class DeepCycle:
     seconds : float
         Time that the cycle took.
     label : str
-        The setting, or "all rows" for the last cycle.
+        The setting, or for the last cycle ``ALL_ROWS``, or ``ALL_BLOCKS`` if they are read in turn.
     """
 
     n_steps: int

@@ -27,7 +27,7 @@ from nurf.training._deep import (
     squared_errors,
     training_units,
 )
-from nurf.training._deep_fit import NO_FOLDS, DeepCycle, DeepFit
+from nurf.training._deep_fit import ALL_ROWS, NO_FOLDS, DeepCycle, DeepFit
 from nurf.training._fit import Trial
 from nurf.training._lanes import probes_around
 from nurf.training._search import Search
@@ -170,7 +170,7 @@ class _Training:
         trainer = self.spec.trainer
         if self.start is not None:
             networks = (self.start.network,) if self.all_rows else self.start.folds.networks
-            starts = [as_parameters(_in_training_units(networks[fold], self.units)) for fold in self.numbers]
+            starts = [as_parameters(network_in_training_units(networks[fold], self.units)) for fold in self.numbers]
             return [_Arm(self.start.setting, tuple(trainer.start(parameters) for parameters in starts))]
         arms = []
         for setting in self.spec.settings[: None if self.held_out else 1]:  # all with the same random numbers
@@ -190,7 +190,7 @@ class _Training:
         )
         error, typical = self._errors(runs)
         seconds, so_far = time.perf_counter() - began, arm.history[-1].n_steps if arm.history else 0
-        done = DeepCycle(so_far + n_steps, _last_loss(runs), error, seconds, str(arm.setting))
+        done = DeepCycle(so_far + n_steps, last_loss(runs), error, seconds, str(arm.setting))
         self.watch(done)
         if n_steps < self.spec.n_steps:
             lane = "values alone" if arm.setting.loss == VALUES_ONLY else "all data"
@@ -236,7 +236,7 @@ class _Training:
         trainer = self._trainer(arm).slower(options.last_rate)
         run = self._cycle(trainer, arm, arm.runs[0], self.data, n_steps, (3,))
         seconds = time.perf_counter() - began
-        done = DeepCycle(so_far + n_steps, _last_loss((run,)), np.nan, seconds, "all rows")
+        done = DeepCycle(so_far + n_steps, last_loss((run,)), np.nan, seconds, ALL_ROWS)
         self.watch(done)
         return run, (*arm.history, done)
 
@@ -270,11 +270,12 @@ class _Training:
         return np.maximum(crossfit.output_errors, self.spec.options.instability * crossfit.deviations(probes))
 
 
-def _last_loss(runs: tuple[Run, ...]) -> float:
+def last_loss(runs: tuple[Run, ...]) -> float:
+    """Return the mean loss of the last batches of some runs."""
     return float(np.mean([np.mean(run.losses[-max(1, round(LOSS_SHARE * len(run.losses))) :]) for run in runs]))
 
 
-def _in_training_units(network: DeepNetwork, units: Scaling) -> DeepNetwork:
+def network_in_training_units(network: DeepNetwork, units: Scaling) -> DeepNetwork:
     """Return a network of the units of the data as one in training units, which only scale the inputs."""
     scale = 1 / units.x_scale
     return network.in_units_of(replace(units, x_center=-units.x_center * scale, x_scale=scale))
