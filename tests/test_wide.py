@@ -2,6 +2,7 @@
 
 import logging
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -237,6 +238,25 @@ class TestLearning:
             ratios.append(auto / max(single))
         assert np.exp(np.mean(np.log(ratios))) < limit
 
+    def test_a_noisy_partial_does_not_spoil_the_others(self):
+        """With noise of size one in one partial and none in the other, both are found, and the error stays small.
+
+        The logarithm of a deviation from 40 numbers has a standard error of ``1 / sqrt(80) = 0.11``: 5 of them, and
+        0.2 for the wrong scales. Exact partials have a noise that is smaller by far, and give errors of exact data.
+        """
+        for seed in range(3):
+            X, rng = points(40, 2, seed), np.random.default_rng([seed, 3])
+            slopes = gradient(X)
+            slopes[:, 1] += rng.normal(size=40)
+            estimator = model(metric="scales").fit(X, f(X), gradients=slopes)
+            posterior = estimator.fit_.posterior
+            units = estimator.scaling_.y_scale / estimator.scaling_.x_scale
+            first, second = np.sqrt(posterior.noise[0, 1:-1] * posterior.variances[0]) * units
+            assert first < 1e-3
+            assert abs(np.log(second)) < 5 * 0.11 + 0.2
+            assert error(estimator) < 1e-3
+            assert "a noise for each partial" in dict(estimator.report().lines)["kernel"]
+
     def test_one_kernel_and_scales_are_no_average(self):
         estimator = fitted(kernel=MaternKernel(), metric="scales")
         assert estimator.kernel_ == MaternKernel()
@@ -274,7 +294,7 @@ class TestLearning:
         """Scales are learned on 30 and 60 of 100 samples first, each part with values."""
         X, A = points(40), points(60, seed=1)
         jet = Jet(X, f(X)) + Jet(A, np.full(60, np.nan), gradient(A))
-        learning = Learning(rows=(48, 96), min_samples=2)
+        learning = Learning(rows=(48, 96), min_samples=2, rival=np.inf)
         sizes = learning.sizes(jet)
         lane = WideLane("all data", jet, (GaussianKernel(),), 0, CRITERIA["likelihood"], learning, sizes)
         assert sizes == [30, 60, 100]
@@ -283,6 +303,8 @@ class TestLearning:
         bare = WideLane("values alone", jet.only(()), (GaussianKernel(),), 0, CRITERIA["likelihood"], learning, sizes)
         fit = fit_wide([lane, bare])
         assert [trial.size for trial in fit.trials] == [30, 30, 60, 60, 100, 100]
+        alone = fit_wide([replace(each, learning=replace(learning, rival=1.0)) for each in (lane, bare)])
+        assert [trial.size for trial in alone.trials] == [30, 30, 60, 100]
         assert np.sqrt(np.mean((fit.network.value(points(200, seed=3)) - f(points(200, seed=3))) ** 2)) < 0.01
 
 
