@@ -241,21 +241,26 @@ class TestLearning:
     def test_a_noisy_partial_does_not_spoil_the_others(self):
         """With noise of size one in one partial and none in the other, both are found, and the error stays small.
 
-        The logarithm of a deviation from 40 numbers has a standard error of ``1 / sqrt(80) = 0.11``: 5 of them, and
-        0.2 for the wrong scales. Exact partials have a noise that is smaller by far, and give errors of exact data.
+        The logarithm of a deviation from 40 numbers has a standard error of ``1 / sqrt(80) = 0.11``: 5 of them. Values
+        without noise are almost enough here, so that one of 37 seeds took the same noise for both partials, and two
+        found it wrong: if 3 of 37 fail, the median of 11 seeds does with a probability of about 1e-4.
         """
-        for seed in range(3):
+        found = []
+        for seed in range(11):
             X, rng = points(40, 2, seed), np.random.default_rng([seed, 3])
             slopes = gradient(X)
             slopes[:, 1] += rng.normal(size=40)
-            estimator = model(metric="scales").fit(X, f(X), gradients=slopes)
-            posterior = estimator.fit_.posterior
-            units = estimator.scaling_.y_scale / estimator.scaling_.x_scale
-            first, second = np.sqrt(posterior.noise[0, 1:-1] * posterior.variances[0]) * units
-            assert first < 1e-3
-            assert abs(np.log(second)) < 5 * 0.11 + 0.2
-            assert error(estimator) < 1e-3
-            assert "a noise for each partial" in dict(estimator.report().lines)["kernel"]
+            jet, learning = Jet(X, f(X), slopes), Learning()
+            terms = (GaussianKernel(),), 0, CRITERIA["likelihood"], learning, learning.sizes(jet)
+            fit, fresh = fit_wide([WideLane("all data", jet, *terms)]), points(500, 2, 99)
+            noise = np.sqrt(fit.posterior.noise[0, 1:-1] * fit.posterior.variances[0])
+            separate = "a noise for each partial" in fit.label
+            found.append((*noise, separate, np.sqrt(np.mean((fit.network.value(fresh) - f(fresh)) ** 2))))
+        first, second, separate, rms = np.median(found, axis=0)
+        assert separate
+        assert first < 1e-3
+        assert abs(np.log(second)) < 5 * 0.11
+        assert rms < 1e-3
 
     def test_one_kernel_and_scales_are_no_average(self):
         estimator = fitted(kernel=MaternKernel(), metric="scales")
