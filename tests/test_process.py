@@ -25,6 +25,7 @@ from nurf.solvers.process import (
     RestrictedLikelihood,
     mixture,
     row_total,
+    typical_error,
 )
 from nurf.solvers.process._contrasts import Contrasts
 from nurf.solvers.process._process import rounding_floor
@@ -33,11 +34,26 @@ from test_rows import N_SAMPLES, D, apart, few_masks, framed, masked, never_the_
 JETS = [plain, masked, few_masks, never_the_first, weighted, framed, apart]
 METRIC = np.random.default_rng(8).normal(size=(D, D)) / 2 + np.diag([0.5, 0.9, 0.3])
 NOISE = np.array([0.01, 0.03, 0.2])
+SEPARATE = np.array([0.01, 0.03, 0.1, 0.02, 0.2])  # with one for each partial derivative
 
 kernels = pytest.mark.parametrize("kernel", RADIAL_KERNELS, ids=repr)
 jets = pytest.mark.parametrize("make", JETS, ids=lambda make: make.__name__)
 outputs = pytest.mark.parametrize("outputs", [(), (2,)], ids=str)
 degrees = pytest.mark.parametrize("degree", [0, 1])
+noises = pytest.mark.parametrize("noise", [NOISE, SEPARATE], ids=["common", "separate"])
+
+
+def row_noise(process):
+    """The variances of the noise of all rows of weight one, one by one."""
+    result = []
+    for part in process.rows.parts:
+        for i in range(len(part)):
+            of_order = process.noise[[0, 1, -1][part.order]]
+            if part.order == 1 and len(process.noise) > 3:
+                v = part.directions[0][i] / np.linalg.norm(part.directions[0][i])
+                of_order = sum(v[j] ** 2 * process.noise[1 + j] for j in range(D))
+            result.append(of_order)
+    return np.array(result)
 
 
 def make_process(jet, kernel=RADIAL_KERNELS[0], degree=0, metric=METRIC, noise=NOISE):
@@ -52,7 +68,7 @@ class Kriging:
         self.parts = [part.mapped(process.metric) for part in rows.parts]
         self.kernel, self.rows, self.metric = kernel, rows, process.metric
         K = np.block([[covariance(kernel, a, b) for b in self.parts] for a in self.parts])
-        noise = process.noise[rows.orders] / rows.weights + rounding_floor(len(rows)) * np.abs(np.diag(K))
+        noise = row_noise(process) / rows.weights + rounding_floor(len(rows)) * np.abs(np.diag(K))
         # A kernel of conditional definiteness may have any constant added, for the mean is unknown.
         constant = 100.0 * isinstance(kernel, ErfKernel) * np.outer(rows.orders == 0, rows.orders == 0)
         self.K, self.H, self.y = K + constant + np.diag(noise), rows.basis, rows.targets
@@ -219,8 +235,9 @@ class TestAgainstKriging:
     """``NOISE`` bounds the condition numbers by about 1e5: inverses agree to 1e-9."""
 
     @jets
-    def test_precision_and_coefficients(self, make, kernel, degree):
-        process = make_process(make((2,)), kernel, degree)
+    @noises
+    def test_precision_and_coefficients(self, make, noise, kernel, degree):
+        process = make_process(make((2,)), kernel, degree, noise=noise)
         textbook = Kriging(process)
         assert process.rows.degree == degree
         assert_allclose(process.precision, textbook.P, atol=1e-8 * np.abs(textbook.P).max())
@@ -263,18 +280,19 @@ class TestAgainstKriging:
 
     @pytest.mark.parametrize("criterion", [RestrictedLikelihood(), LeaveOneOutError()])
     @pytest.mark.parametrize("make", [masked, framed, apart], ids=lambda make: make.__name__)
-    def test_criteria_have_true_derivatives(self, kernel, degree, criterion, make):
+    @noises
+    def test_criteria_have_true_derivatives(self, kernel, degree, criterion, make, noise):
         """Differences of order four: an error of about ``h^4 = 1e-14``, and ``1e-16 cond / h = 1e-7`` by rounding."""
         jet, rng = make((2,)), np.random.default_rng(2)
         if make is apart and criterion == LeaveOneOutError():
             jet = jet + plain((2,))[:4]
         for metric in (METRIC, METRIC[:2]):
-            process = make_process(jet, kernel, degree, metric)
+            process = make_process(jet, kernel, degree, metric, noise)
             by_metric, by_noise = process.pullback(criterion.slopes(process))
-            step, change = rng.normal(size=metric.shape), rng.normal(size=3)
+            step, change = rng.normal(size=metric.shape), rng.normal(size=len(noise))
 
             def value(t, metric=metric, step=step, change=change):
-                return criterion.value(make_process(jet, kernel, degree, metric + t * step, NOISE * np.exp(t * change)))
+                return criterion.value(make_process(jet, kernel, degree, metric + t * step, noise * np.exp(t * change)))
 
             h = 3e-4
             numerical = (8 * (value(h) - value(-h)) - (value(2 * h) - value(-2 * h))) / (12 * h)
@@ -505,6 +523,20 @@ class TestPosterior:
         luck = 1 + 1 / np.sqrt(2 * w.sum() ** 2 / np.sum(w**2))
         assert_allclose(refitted.output_errors, luck * np.sqrt(np.average(refitted.errors**2, axis=0, weights=w)))
 
+    def test_typical_errors_are_those_of_refits(self):
+        """The root of the product of the mean absolute errors of values and of partials, two outputs added up."""
+        w = np.linspace(0.2, 3.0, N_SAMPLES)
+        jet = replace(plain((2,)).only(("gradients",)), sample_weight=w)
+        rests = [make_process(jet[np.arange(N_SAMPLES) != k]) for k in range(N_SAMPLES)]
+        refitted = HeldOutErrors.by_refits(rests, [jet[[k]] for k in range(N_SAMPLES)])
+        values = np.average(np.abs(refitted.errors), axis=0, weights=w)
+        slopes = np.average(np.abs(refitted.gradient_errors).mean(axis=2), axis=0, weights=w)
+        expected = np.sqrt(np.hypot(*values) * np.hypot(*slopes))
+        assert_allclose(typical_error(make_process(jet)), expected, rtol=1e-6)
+        bare = make_process(jet.only(()))
+        alone = np.average(np.abs(HeldOutErrors.one_by_one(bare, D).errors), axis=0, weights=w)
+        assert_allclose(typical_error(bare), np.hypot(*alone), rtol=1e-9)
+
     def test_a_mixture_has_the_moments_of_its_density(self):
         means, deviations, weights = np.array([0.3, -1.0, 2.0]), np.array([0.5, 1.5, 0.2]), np.array([0.5, 0.3, 0.2])
         mean, deviation = mixture(means, deviations, weights)
@@ -558,6 +590,18 @@ class TestPosterior:
         assert_allclose(posterior.interval(X, 0.9).mean(axis=-1)[:, 0], posterior.network.value(X), atol=1e-9)
         squares = [NOISE * process.variances[0] for process in processes]
         assert_allclose(posterior.noise_deviations[:, 0] ** 2, weights @ np.array(squares), rtol=1e-9)
+
+    def test_partials_have_the_noise_of_their_input(self):
+        """Three variances, as files may hold them, are those of equal partials; others are added to each partial."""
+        posterior, process = self.posterior(plain())
+        X = np.random.default_rng(1).uniform(-1, 1, (5, D))
+        equal = replace(posterior, noise=NOISE[[0, 1, 1, 1, 2]][None])
+        for method in ("value_std", "gradient_std"):
+            assert_allclose(getattr(equal, method)(X), getattr(posterior, method)(X), rtol=1e-9)
+        assert_allclose(equal.noise_deviations, posterior.noise_deviations, rtol=1e-12)
+        process = make_process(plain(), noise=SEPARATE)
+        expected = (process.posterior_variances(X, 1) + SEPARATE[1:-1]) * process.variances
+        assert_allclose(process.measured_std(X, 1)[..., 0] ** 2, expected, rtol=1e-9)
 
     def test_two_samples_say_nothing(self):
         posterior, _ = self.posterior(plain()[:2])

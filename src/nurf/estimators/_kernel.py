@@ -34,9 +34,9 @@ class KernelFeatureRegressor(NetworkRegressor):
     With infinitely many neurons, ridge regression becomes kernel regression (paper, sections 2 and 3). The prediction
     is the mean of a Gaussian process with the kernel ``s^2 k(A x, A x')`` and an unknown constant (or affine) mean,
     given all values and derivatives with their noise. The linear map ``A`` (a scale for each input, or a map to few
-    directions), the noise of values, and that of derivatives are learned from the data. Few samples do not tell kernels
-    and maps apart, so that several are averaged. All derivatives, in and out, are in the units of the data. Nothing is
-    random.
+    directions), the noise of values, and that of derivatives (of all, or of each partial) are learned from the data.
+    Few samples do not tell kernels and maps apart, so that several are averaged. All derivatives, in and out, are in
+    the units of the data. Nothing is random.
 
     The time of a fit grows with the third power of the number of rows: values, and partial derivatives. With more than
     some hundred samples, ``RandomFeatureRegressor`` is faster, and often better.
@@ -82,8 +82,8 @@ class KernelFeatureRegressor(NetworkRegressor):
         How much each input matters: the root mean square of the predicted partial derivatives at the samples, times the
         standard deviation of the input over that of the values. It has no unit.
     noise_ : dict
-        The learned standard deviations of the noise of "values" (in the units of each output), and of "gradients" and
-        "hessians" in scaled units, if there are any.
+        The learned standard deviations of the noise of "values" (in the units of each output), and of "gradients" (the
+        root mean square over the inputs) and "hessians" in scaled units, if there are any.
     n_samples_ : int
         Number of samples that were fitted.
     n_rows_ : int

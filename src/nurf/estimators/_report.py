@@ -236,8 +236,9 @@ def describe_derivatives(fit: WideFit, n_given: int, n_rows: int, check: Derivat
     if not n_given:
         return "none were given"
     wrong = f"although they contradict the values ({check.message})" if check and check.consistent is False else ""
-    best = {trial.lane: trial.error for trial in fit.trials}
-    errors = "error " + " and ".join(f"{error:.2g} with {lane}" for lane, error in best.items())
+    last, size = {trial.lane: trial for trial in fit.trials}, fit.trials[-1].size
+    names = {lane: lane if trial.size == size else f"{lane} ({trial.size} samples)" for lane, trial in last.items()}
+    errors = "error " + " and ".join(f"{trial.error:.2g} with {names[lane]}" for lane, trial in last.items())
     used = "used" if n_rows == n_given else f"{n_rows} of {n_given} values and derivatives used, for `max_rows`"
     if not fit.posterior.kinds:
         used, wrong = "not used: they do not help here", wrong.replace("although they", "they")

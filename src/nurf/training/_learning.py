@@ -10,10 +10,12 @@ from scipy.optimize import minimize
 from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.kernels import RadialKernel
-from nurf.solvers.process import Criterion, Process, ProcessRows, row_total
+from nurf.solvers.process import Criterion, Process, ProcessRows, row_total, typical_error
 from nurf.solvers.process._process import MORE_NOISE
+from nurf.training._race import finite
 from nurf.training._scales import HIGHEST_NOISE, LOWEST_NOISE, Hyperparameters, Prior, Scales
 
+N_ORDERS = 3  # of derivatives, from values to second ones
 REFUSED = 1e100  # value of the criterion if a factorisation fails
 TOLERANCE = 1e-4  # of learning, relative to the criterion: less than 0.1 in a logarithm of likelihood with 1000 rows
 WALL = 100.0  # height of what stands for the criterion where it cannot be computed
@@ -69,6 +71,9 @@ class Learning:
     belief : float
         Number of samples with which the error of the values alone must be half that with derivatives to win; with
         fewer the factor is larger, with many it is near one.
+    rival : float
+        Values alone go on to more samples if their error on a part, with that factor, is at most so many times that
+        with derivatives.
     threaded_rows : int
         From so many rows on, linear algebra takes more than one thread.
     prior : Prior
@@ -93,6 +98,7 @@ class Learning:
     refit_steps: int = 30
     refit_starts: int = 2
     belief: float = 20.0
+    rival: float = 3.0
     threaded_rows: int = 2500
     prior: Prior = field(default_factory=Prior)
 
@@ -158,7 +164,7 @@ class Candidate:
     mapped: bool = False
 
     def __str__(self) -> str:
-        return f"{type(self.kernel).__name__}, {self.scales}"
+        return f"{type(self.kernel).__name__}, {self.scales}" + ", a noise for each partial" * self.separate
 
     def learned(self, rows: ProcessRows, criterion: Criterion, prior: Prior, n_steps: int) -> Candidate:
         """Return the candidate after some steps on the rows."""
@@ -168,9 +174,14 @@ class Candidate:
         return replace(self, found=found, criterion=value, n_rows=len(rows), n_steps=self.n_steps + n_steps)
 
     @property
+    def separate(self) -> bool:
+        """Whether each partial derivative has a noise of its own."""
+        return len(self.found.noise) > N_ORDERS
+
+    @property
     def n_parameters(self) -> int:
-        """The number of coordinates of the map."""
-        return len(self.scales.coordinates(self.found.metric))
+        """The number of coordinates of the map, and of variances of noise beyond those of values and derivatives."""
+        return len(self.scales.coordinates(self.found.metric)) + len(self.found.noise) - N_ORDERS
 
     @property
     def score(self) -> float:
@@ -189,6 +200,10 @@ class Candidate:
     def process(self, rows: ProcessRows) -> Process:
         """Return the process given the rows."""
         return Process(rows, self.kernel, self.found.metric, self.found.noise).definite()
+
+    def error(self, process: Process) -> float:
+        """Return the error of its process by which it is compared with other candidates for the same rows."""
+        return finite(typical_error(process)) * self.optimism
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +268,8 @@ class _Objective:
 
     def __init__(self, problem: Problem, start: Hyperparameters) -> None:
         self._problem, self._scales, self._start = problem, problem.scales, start
-        self._orders = np.unique(problem.rows.orders)  # of whose noise the data know something
+        shares = problem.rows.noise_shares(len(start.noise))
+        self._known = np.flatnonzero(shares.any(axis=0))  # of which noise the data know something
         self._q = len(self._scales.coordinates(start.metric))
         self._best: tuple[float, Array] | None = None  # what was found so far
         self._last: tuple[Array, tuple[float, Process | None]] | None = None  # so that a point is factored once
@@ -262,11 +278,11 @@ class _Objective:
     def bounds(self) -> list[tuple[float, float]]:
         """Lower and upper bounds of all coordinates."""
         noise = (float(np.log(LOWEST_NOISE)), float(np.log(HIGHEST_NOISE)))
-        return self._scales.bounds(np.empty(self._q)) + [noise] * len(self._orders)
+        return self._scales.bounds(np.empty(self._q)) + [noise] * len(self._known)
 
     def start(self) -> Array:
         """Return the coordinates of the start, with more noise if it is needed."""
-        noise = np.log(self._start.noise[self._orders])
+        noise = np.log(self._start.noise[self._known])
         theta = np.concatenate([self._scales.coordinates(self._start.metric), noise])
         low, high = np.array(self.bounds).T
         theta = np.clip(theta, low, high)
@@ -278,7 +294,7 @@ class _Objective:
     def hyperparameters(self, theta: Array) -> Hyperparameters:
         """Return what the coordinates stand for."""
         noise = self._start.noise.copy()
-        noise[self._orders] = np.exp(theta[self._q :])
+        noise[self._known] = np.exp(theta[self._q :])
         return Hyperparameters(self._scales.metric(theta[: self._q]), noise)
 
     def value(self, theta: Array) -> float:
@@ -309,7 +325,7 @@ class _Objective:
         if self._best is None or value < self._best[0]:
             self._best = value, theta.copy()
         by_scales = self._scales.pullback(theta[: self._q], by_metric)
-        return value, np.concatenate([by_scales, by_noise[self._orders]]) + slopes
+        return value, np.concatenate([by_scales, by_noise[self._known]]) + slopes
 
     def _wall(self, theta: Array) -> tuple[float, Array]:
         """Return a parabola above the best point so far, so that a line search that went too far comes back."""

@@ -18,10 +18,19 @@ LOWEST_SCALE, HIGHEST_SCALE = 1e-8, 1e2  # in units of the inverse standard devi
 
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
-    """What is learned: a linear map of the inputs (q, d), and the noise of values and derivatives (3,)."""
+    """What is learned: a linear map of the inputs (q, d), and the noise of values and derivatives.
+
+    There are three variances of noise, or ``d + 2`` if each partial derivative has its own.
+    """
 
     metric: Array
     noise: Array
+
+    @property
+    def separate(self) -> Hyperparameters:
+        """The same with a noise of its own for each partial derivative."""
+        first = np.broadcast_to(self.noise[1:-1], self.metric.shape[1])
+        return Hyperparameters(self.metric, np.concatenate([self.noise[:1], first, self.noise[-1:]]))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,14 @@ from nurf.jets import Jet
 from nurf.kernels import KernelAverage, RadialKernel
 from nurf.solvers import VALUES_ONLY, Loss
 from nurf.solvers._coverage import MIN_ERRORS
-from nurf.solvers.process import Criterion, HeldOutErrors, Process, ProcessPosterior, ProcessRows, row_total
+from nurf.solvers.process import (
+    Criterion,
+    HeldOutErrors,
+    Process,
+    ProcessPosterior,
+    ProcessRows,
+    row_total,
+)
 from nurf.training._crossfit import assign_folds
 from nurf.training._fit import Fit, Trial
 from nurf.training._learning import Candidate, Learning
@@ -113,7 +120,7 @@ class WideLane:
         What was learned on all data must not be a start: it knows the samples that are left out.
         """
         rows = ProcessRows.of(jet, self.degree)
-        start = _started(candidate.kernel, self, rows, jet, self.learning.refit_starts)
+        start = _started(candidate.kernel, self, rows, jet, self.learning.refit_starts, candidate.separate)
         found = start.learned(rows, *self.terms, self.learning.refit_steps)
         if candidate.mapped:
             found = _mapped(found, self, rows, jet).learned(rows, *self.terms, self.learning.refit_steps)
@@ -193,7 +200,7 @@ class WideArm:
         learned = self._learned(jet, rows, n_steps)
         processes = [candidate.process(rows) for candidate in learned]
         held_out = [HeldOutErrors.one_by_one(process, jet.n_features) for process in processes]
-        errors = [_total(errors) * each.optimism for errors, each in zip(held_out, learned, strict=True)]
+        errors = [each.error(process) for process, each in zip(processes, learned, strict=True)]
         order, weights = contest.learning.averaged(np.array(errors), following * len(rows) // size)
         members = tuple(learned[i] for i in order)
         refitted = size == following and contest.refits
@@ -217,11 +224,20 @@ class WideArm:
         n_starts = contest.learning.n_starts[contest.learning.stage(len(rows))]
         going = self.members or [_started(kernel, contest, rows, jet, n_starts) for kernel in contest.kernels]
         learned = [candidate.learned(rows, *contest.terms, n_steps) for candidate in going]
-        if contest.rank and not self.members:
-            mapped = [_mapped(candidate, contest, rows, jet) for candidate in learned]
-            mapped = [candidate.learned(rows, *contest.terms, n_steps) for candidate in mapped]
-            learned = [*(learned if contest.diagonal else []), *mapped]
-        return learned
+        if self.members:
+            return learned
+        mapped = [_mapped(candidate, contest, rows, jet) for candidate in learned] if contest.rank else []
+        mapped = [candidate.learned(rows, *contest.terms, n_steps) for candidate in mapped]
+        if mapped and not contest.diagonal:
+            return mapped
+        if jet.n_features > 1 and np.any(rows.orders == 1):
+            started = [_started(kernel, contest, rows, jet, n_starts, separate=True) for kernel in contest.kernels]
+            separate = [candidate.learned(rows, *contest.terms, n_steps) for candidate in started]
+            learned = [
+                min(pair, key=lambda each: each.error(each.process(rows)))
+                for pair in zip(learned, separate, strict=True)
+            ]
+        return [*learned, *mapped]
 
     def variants(self) -> Iterator[WideArm]:
         """Yield nothing: kernels are compared inside an arm."""
@@ -251,10 +267,16 @@ def _score(candidate: Candidate) -> float:
     return candidate.score
 
 
-def _started(kernel: RadialKernel, contest: WideLane, rows: ProcessRows, jet: Jet, n_starts: int) -> Candidate:
-    """Return a candidate with a scale for each input, after a few steps from the best of several starts."""
+def _started(
+    kernel: RadialKernel, contest: WideLane, rows: ProcessRows, jet: Jet, n_starts: int, separate: bool = False
+) -> Candidate:
+    """Return a candidate with a scale for each input, after a few steps from the best of several starts.
+
+    Partial derivatives have the same noise, or ``separate`` ones.
+    """
     scales = InputScales(contest.units)
-    candidates = [Candidate(kernel, scales, start) for start in starts(jet, contest.units, kernel)]
+    found = [start.separate if separate else start for start in starts(jet, contest.units, kernel)]
+    candidates = [Candidate(kernel, scales, start) for start in found]
     for n_steps, n in ((0, n_starts), (contest.learning.trial_steps * (n_starts > 1), 1)):
         candidates = [candidate.learned(rows, *contest.terms, n_steps) for candidate in candidates]
         candidates = sorted(candidates, key=_score)[:n]
@@ -313,7 +335,7 @@ def fit_wide(
         Called with each trial.
     """
     sizes = lanes[0].sizes
-    rungs = [Rung(rival=np.inf)] * len(sizes)
+    rungs = [Rung(rival=lanes[0].learning.rival)] * len(sizes)
     with threads_for(max(row_total(lane.jet) for lane in lanes), lanes[0].learning.threaded_rows):
         outcome = race([WideArm(lane) for lane in lanes], sizes, rungs, improvement=-np.inf, margin=0.02, watch=watch)
     arm = outcome.winners[-1]
@@ -323,7 +345,8 @@ def fit_wide(
     errors = arm.held_out.output_errors
     if held_out is not None:
         errors = _pooled(errors, rows, network, held_out)
-    noise, variances = (np.stack([getattr(each, name) for each in arm.processes]) for name in ("noise", "variances"))
+    noise = np.stack([Hyperparameters(each.metric, each.noise).separate.noise for each in arm.processes])
+    variances = np.stack([process.variances for process in arm.processes])
     return WideFit(
         network=network,
         output_errors=errors,

@@ -1,7 +1,7 @@
 """Gaussian processes with derivative rows: the infinitely wide network."""
 
 from nurf.solvers.process._criteria import CRITERIA, Criterion, LeaveOneOutError, RestrictedLikelihood
-from nurf.solvers.process._held_out import HeldOutErrors, mixture
+from nurf.solvers.process._held_out import HeldOutErrors, mixture, typical_error
 from nurf.solvers.process._posterior import ProcessPosterior
 from nurf.solvers.process._process import Process, rounding_floor
 from nurf.solvers.process._rows import ProcessRows, row_total
@@ -18,4 +18,5 @@ __all__ = [
     "mixture",
     "rounding_floor",
     "row_total",
+    "typical_error",
 ]

@@ -124,6 +124,18 @@ class HeldOutErrors:
         return np.asarray(np.abs(self.gradient_errors) / np.maximum(self.gradient_deviations, TINY))
 
 
+def typical_error(process: Process) -> float:
+    """Return an error of all rows whose samples are left out, by which processes given the same rows are compared.
+
+    It is the geometric mean over the orders of derivatives of the mean absolute errors, outputs added up: partial
+    derivatives count as much as values, in any units, and few samples are not judged by their largest error.
+    """
+    rows, absolute = process.rows, np.abs(process.left_out[0])
+    weights = [np.where(rows.orders == order, rows.weights, 0.0) for order in np.unique(rows.orders)]
+    means = [np.linalg.norm(each @ absolute) / each.sum() for each in weights]
+    return float(np.prod(means) ** (1 / len(means)))
+
+
 def _errors(process: Process, jet: Jet) -> tuple[Array, ...]:
     """Return the fields of ``HeldOutErrors`` for samples that the process did not see."""
     valued, network = jet.with_values(), process.network(jet.y.shape[1:])

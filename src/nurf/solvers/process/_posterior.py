@@ -33,7 +33,7 @@ class ProcessPosterior:
     network : KernelAverage
         The mean of the processes given the data, with their kernels, maps and weights.
     jet : Jet
-    noise : array of shape (m, 3)
+    noise : array of shape (m, 3) or (m, d + 2)
         The noise of each process.
     variances : array of shape (m, k)
         Its variances.
@@ -68,8 +68,12 @@ class ProcessPosterior:
 
     @property
     def noise_deviations(self) -> Array:
-        """The standard deviations of the noise of values, first and second derivatives of weight one, (3, k)."""
-        return np.asarray(np.sqrt(np.einsum("m,mo,mk->ok", self.network.weights, self.noise, self.variances)))
+        """The standard deviations of the noise of values, first and second derivatives of weight one, (3, k).
+
+        That of first derivatives is the root mean square over the inputs.
+        """
+        noise = np.column_stack([self.noise[:, 0], self.noise[:, 1:-1].mean(axis=1), self.noise[:, -1]])
+        return np.asarray(np.sqrt(np.einsum("m,mo,mk->ok", self.network.weights, noise, self.variances)))
 
     @property
     def kinds(self) -> dict[int, str]:

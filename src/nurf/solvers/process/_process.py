@@ -46,8 +46,9 @@ class Process:
     kernel : RadialKernel
     metric : array of shape (q, d)
         The linear map ``A``.
-    noise : array of shape (3,)
-        The variances of the noise of values, first and second derivatives of weight one, in units of ``s^2``.
+    noise : array of shape (3,) or (d + 2,)
+        The variances of the noise of values, of first derivatives (all, or each partial) and of second ones, of weight
+        one, in units of ``s^2``.
 
     Raises
     ------
@@ -100,7 +101,8 @@ class Process:
             result[block.rows, block.columns] = matrix
             result[block.columns, block.rows] = matrix.T
         diagonal = result.ravel()[:: N + 1]
-        diagonal += self.noise[self.rows.orders] / self.rows.weights + rounding_floor(N) * np.abs(diagonal)
+        noise = self.rows.noise_shares(len(self.noise)) @ self.noise
+        diagonal += noise / self.rows.weights + rounding_floor(N) * np.abs(diagonal)
         return result
 
     def _blocks(self) -> Iterable[tuple[Block, Covariances]]:
@@ -180,9 +182,8 @@ class Process:
             if block.columns.stop == block.rows.stop:
                 part[:, block.rows.start - block.columns.start :] /= 2
             gram += covariances.slopes(part, *block.of(self.rows.parts))
-        by_row = weights.ravel()[:: N + 1] * self.noise[self.rows.orders] / self.rows.weights
-        by_noise = np.bincount(self.rows.orders, by_row, minlength=len(self.noise))
-        return 2 * self.metric @ gram, np.asarray(by_noise, float)
+        by_row = weights.ravel()[:: N + 1] / self.rows.weights
+        return 2 * self.metric @ gram, by_row @ self.rows.noise_shares(len(self.noise)) * self.noise
 
     @cached_property
     def left_out(self) -> tuple[Array, Array]:
@@ -242,10 +243,11 @@ class Process:
         The measurements have the given weights (n,), or the mean weight of the rows.
         """
         known = self.rows.weights[self.rows.orders == order]
-        if weights is None:
+        if weights is None or not len(known):
             weights = np.full(len(X), known.mean() if len(known) else np.inf)
-        noise = self.noise[order] / weights if len(known) else np.zeros(len(X))
-        return np.asarray(np.sqrt((self.posterior_variances(X, order) + noise[:, None])[..., None] * self.variances))
+        noise = (self.noise[:1], self.noise[1:-1], self.noise[-1:])[order]
+        variances = self.posterior_variances(X, order) + noise / weights[:, None]
+        return np.asarray(np.sqrt(variances[..., None] * self.variances))
 
 
 def sample_blocks(samples: Index) -> list[Index]:

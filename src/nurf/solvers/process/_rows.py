@@ -100,6 +100,28 @@ class ProcessRows:
         """The order of the derivative in each row, of shape (N,)."""
         return np.repeat([part.order for part in self.parts], [len(part) for part in self.parts])
 
+    def noise_shares(self, n_noises: int) -> Array:
+        """Return how much of each variance of noise is in each row, of shape (N, n_noises).
+
+        There are ``d + 2`` of them, those of values, of each partial derivative and of second derivatives, or three if
+        partial derivatives have the same. The noise of a derivative along ``v`` is ``sum_j v_j^2 s_j^2 / |v|^2``.
+        """
+        each = self._noise_shares
+        if n_noises == each.shape[1]:
+            return each
+        return np.column_stack([each[:, 0], each[:, 1:-1].sum(axis=1), each[:, -1]])
+
+    @cached_property
+    def _noise_shares(self) -> Array:
+        d = self.parts[0].points.shape[1]
+        result = np.zeros((len(self), d + 2))
+        result[self.orders == 0, 0] = result[self.orders == 2, -1] = 1.0
+        for part in (part for part in self.parts if part.order == 1):
+            squares = part.directions[0] ** 2
+            totals = squares.sum(axis=1, keepdims=True)
+            result[self.orders == 1, 1:-1] = np.where(totals > 0, squares / np.where(totals > 0, totals, 1.0), 1 / d)
+        return result
+
     @cached_property
     def basis(self) -> Array:
         """The functionals of the monomials of the mean, of shape (N, t)."""
