@@ -34,13 +34,16 @@ class Sizes:
     widths: tuple[int, ...] = (100, 300, 1000, 3000, 8000)
     inputs: tuple[int, ...] = (1, 10, 100, 1000)
     outputs: tuple[int, ...] = (1, 10, 100)
+    slopes: tuple[int, ...] = (2, 8, 32, 100, 300, 1000)
     steps: int = 400
     sparse: int = 30
     crowd: int = 100_000
     repeats: int = 5
 
 
-QUICK = Sizes(2000, 300, (1000, 10_000, 100_000), (100, 300, 1000), (1, 10, 100), (1, 10, 100), 100, 10, 20_000, 3)
+QUICK = Sizes(
+    2000, 300, (1000, 10_000, 100_000), (100, 300, 1000), (1, 10, 100), (1, 10, 100), (2, 8, 32), 100, 10, 20_000, 3
+)
 
 
 @dataclass
@@ -192,7 +195,7 @@ def predictions(sizes: Sizes) -> list[Row]:
 def gradients(sizes: Sizes) -> list[Row]:
     """Gradients in the loss, over the fit without them."""
     rows = []
-    for d in (2, 8, 32):
+    for d in sizes.slopes:
         jet = wave(sizes.n, d)
 
         def fit(loss: Loss, rule: object, jet: Jet = jet, d: int = d) -> object:
