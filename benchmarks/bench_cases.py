@@ -17,9 +17,11 @@ from nurf.activations import Sigmoid
 from nurf.densities import ActiveSubspace, Local, Nonlocal, Representation, Uniform
 from nurf.networks import Features
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
+from nurf.solvers.ridge import NormalEquations
 from nurf.training import ALPHAS, fit_outer, fit_random
 
 DENSITIES = (Uniform(), ActiveSubspace(), Local(jitter=0.05), Nonlocal(bandwidth=0.05), Representation())
+PRECISIONS = (np.float32, np.float64)
 FACTORED = 6000  # neurons up to which fits find eigenvectors
 BATCH, HIDDEN = 250, (64,) * 5  # of trained networks: the defaults of `DeepFeatureRegressor`
 
@@ -137,8 +139,15 @@ def fits(sizes: Sizes) -> list[Row]:
     rows.append(
         compare("the same with leave-one-out, over that", lambda: fit(loo), lambda: fit(gcv), sizes.repeats, 2.2)
     )
+    some = features(sizes.neurons, jet.n_features)
+    single, double = (partial(fit_outer, some, jet, alphas=ALPHAS[:7], rule=gcv, dtype=d) for d in PRECISIONS)
+    rows.append(compare("fit, 7 alphas, GCV, dtype float32, over float64", single, double, sizes.repeats))
+    loss = Loss(gradients=0.01)
+    single, double = (partial(NormalEquations.from_some, some, jet, loss, d) for d in PRECISIONS)
+    name = "normal equations with gradients, dtype float32, over float64"
+    rows.append(compare(name, single, double, sizes.repeats))
     for density in DENSITIES[1:]:
-        name = f"the same with {type(density).__name__}, over that with Uniform"
+        name = f"fit, 16 alphas, GCV, with {type(density).__name__}, over that with Uniform"
         rows.append(compare(name, lambda d=density: fit(gcv, d), lambda: fit(gcv), max(2, sizes.repeats // 2)))
     return rows
 

@@ -39,7 +39,7 @@ class CholeskyRidge(Ridge):
         self.tail_rank, self._matrix = self._tail.rank, self._tail.matrix(equations)
         left = float(np.trace(self._matrix) / self.n_neurons)
         energy = float(equations.gram.diagonal()[: self.n_neurons].mean() / self.total_weight)
-        self.feature_energy = left if left > 1000 * EPS * energy else 0.0
+        self._set_energy(left, energy, equations.noise / self.total_weight)
         self._factors: dict[float, Array] = {}
         self._energy = equations.energy / self.total_weight
 

@@ -138,7 +138,8 @@ class PrimalRidge(SpectralRidge):
         self.tail_moments, self.tail_products = tail.moments, tail.products
         eigenvalues, self.vectors = np.linalg.eigh(tail.matrix(equations))
         self.eigenvalues = np.maximum(eigenvalues, 0.0)
-        self.feature_energy = self._energy_left(float(equations.gram.diagonal()[:N].mean() / W))
+        before, left = (float(part.sum()) / N for part in (equations.gram.diagonal()[:N] / W, self.eigenvalues))
+        self._set_energy(left, before, equations.noise / W)
         self.rotated = self.vectors.T @ tail.right
         self._energy, self._tail_energy = equations.energy / W, tail.energy
 
