@@ -17,9 +17,11 @@ from nurf.activations import Sigmoid
 from nurf.densities import ActiveSubspace, Local, Nonlocal, Representation, Uniform
 from nurf.networks import Features
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
+from nurf.solvers.ridge import NormalEquations
 from nurf.training import ALPHAS, fit_outer, fit_random
 
 DENSITIES = (Uniform(), ActiveSubspace(), Local(jitter=0.05), Nonlocal(bandwidth=0.05), Representation())
+PRECISIONS = (np.float32, np.float64)
 FACTORED = 6000  # neurons up to which fits find eigenvectors
 BATCH, HIDDEN = 250, (64,) * 5  # of trained networks: the defaults of `DeepFeatureRegressor`
 
@@ -34,13 +36,16 @@ class Sizes:
     widths: tuple[int, ...] = (100, 300, 1000, 3000, 8000)
     inputs: tuple[int, ...] = (1, 10, 100, 1000)
     outputs: tuple[int, ...] = (1, 10, 100)
+    slopes: tuple[int, ...] = (2, 8, 32, 100, 300, 1000)
     steps: int = 400
     sparse: int = 30
     crowd: int = 100_000
     repeats: int = 5
 
 
-QUICK = Sizes(2000, 300, (1000, 10_000, 100_000), (100, 300, 1000), (1, 10, 100), (1, 10, 100), 100, 10, 20_000, 3)
+QUICK = Sizes(
+    2000, 300, (1000, 10_000, 100_000), (100, 300, 1000), (1, 10, 100), (1, 10, 100), (2, 8, 32), 100, 10, 20_000, 3
+)
 
 
 @dataclass
@@ -134,8 +139,15 @@ def fits(sizes: Sizes) -> list[Row]:
     rows.append(
         compare("the same with leave-one-out, over that", lambda: fit(loo), lambda: fit(gcv), sizes.repeats, 2.2)
     )
+    some = features(sizes.neurons, jet.n_features)
+    single, double = (partial(fit_outer, some, jet, alphas=ALPHAS[:7], rule=gcv, dtype=d) for d in PRECISIONS)
+    rows.append(compare("fit, 7 alphas, GCV, dtype float32, over float64", single, double, sizes.repeats))
+    loss = Loss(gradients=0.01)
+    single, double = (partial(NormalEquations.from_some, some, jet, loss, d) for d in PRECISIONS)
+    name = "normal equations with gradients, dtype float32, over float64"
+    rows.append(compare(name, single, double, sizes.repeats))
     for density in DENSITIES[1:]:
-        name = f"the same with {type(density).__name__}, over that with Uniform"
+        name = f"fit, 16 alphas, GCV, with {type(density).__name__}, over that with Uniform"
         rows.append(compare(name, lambda d=density: fit(gcv, d), lambda: fit(gcv), max(2, sizes.repeats // 2)))
     return rows
 
@@ -192,7 +204,7 @@ def predictions(sizes: Sizes) -> list[Row]:
 def gradients(sizes: Sizes) -> list[Row]:
     """Gradients in the loss, over the fit without them."""
     rows = []
-    for d in (2, 8, 32):
+    for d in sizes.slopes:
         jet = wave(sizes.n, d)
 
         def fit(loss: Loss, rule: object, jet: Jet = jet, d: int = d) -> object:

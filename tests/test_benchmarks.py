@@ -85,7 +85,7 @@ def test_speed_is_a_table_of_ratios(monkeypatch, tmp_path, capsys):
     monkeypatch.syspath_prepend(BENCHMARKS)
     bench, cases = import_module("bench"), import_module("bench_cases")
     monkeypatch.setattr(cases, "peak_above", lambda code: 1.0)
-    tiny = cases.Sizes(150, 20, (100, 200), (10, 20), (1, 2), (1, 2), 5, 2, 150, 2)
+    tiny = cases.Sizes(150, 20, (100, 200), (10, 20), (1, 2), (1, 2), (2, 8), 5, 2, 150, 2)
     names = [name for name in cases.SECTIONS if name not in ("Sparse networks", "Trained networks")]
     bench.main(["--out", str(tmp_path), "--only", *names], tiny)
     saved = json.loads((tmp_path / "bench.json").read_text())

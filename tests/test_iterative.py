@@ -12,7 +12,7 @@ import dense
 from nurf import Jet, RandomFeatureRegressor, load
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
 from nurf.solvers.ridge import Convergence, IterativeRidge, LeastSquares, NormalEquations, PrimalRidge, _least_squares
-from nurf.solvers.ridge import _normal_equations as normal_equations
+from nurf.solvers.ridge import _sums as sums
 from nurf.solvers.ridge._iterative import Iterations, conjugate_gradients
 from nurf.training import fit_outer
 
@@ -103,8 +103,8 @@ def test_samples_leave_together_as_in_a_refit(degree, loss):
 
 @pytest.mark.parametrize("n", [1, 7, 30])
 def test_a_large_gram_matrix_is_added_up_in_panels(n, monkeypatch):
-    monkeypatch.setattr(normal_equations, "PANEL", n)
-    monkeypatch.setattr(normal_equations, "PANELS", 0)
+    monkeypatch.setattr(sums, "PANEL", n)
+    monkeypatch.setattr(sums, "PANELS", 0)
     jet, features = make_jet(50, weighted=True), dense.make_features(20, 3, 1)
     design = features.design(jet.X) * np.sqrt(jet.sample_weight)[:, None]
     assert_allclose(NormalEquations.from_data(features, jet).gram, design.T @ design, rtol=1e-12, atol=1e-12)

@@ -9,3 +9,4 @@ Array = npt.NDArray[np.float64]
 Index = npt.NDArray[np.int64]
 Floats = npt.NDArray[Any]  # of any precision
 Mask = npt.NDArray[np.bool_]
+Precision = type[np.float32] | type[np.float64]

@@ -26,6 +26,7 @@ SHARED = {
     "random_state": [0, None, np.int64(3), 2**40, np.random.RandomState(0)],
 }
 RANDOM = SHARED | {
+    "dtype": ["float64", "float32"],
     "n_neurons": [1, 2, 7, np.int32(20), 40],
     "activation": [*SHARED["activation"], "heaviside", activations.ReLUPower(2)],
     "width": ["auto", "multiscale", 0.01, 0.3, np.float32(0.5), 3],

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.spatial.distance import cdist
 
 from nurf._blocks import row_blocks
 from nurf._types import Array, Index
 from nurf.densities._angular import principal_axes
 from nurf.densities._base import DerivativeDensity, PreparedDensity
 from nurf.densities._mixture import PreparedMixture
+from nurf.densities._neighbourhoods import (
+    AT_ONCE,
+    KERNELS,
+    PAIRS,
+    Distances,
+    Kernel,
+    in_threads,
+    neighbourhood_totals,
+    neighbourhood_weights,
+)
 from nurf.densities._point_density import PointDensity, check_rho, relative_volumes
 from nurf.densities._profiles import Mollifier, as_mollifier
 from nurf.densities._rows import scaled_rows
@@ -24,35 +28,6 @@ from nurf.jets import Jet
 from nurf.networks import Domain
 
 MAX_FACTORED = 50  # dimensions up to which covariances are factored
-MANY_POINTS = 10_000  # above which the probabilities of the points are estimated from ...
-NEIGHBOURS = 1500  # ... so many of them
-
-Kernel = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]  # from distances to squared weights, in any precision
-
-
-def _exponential(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return ``exp(-t)``, in the memory of ``t``."""
-    np.negative(t, out=t)
-    return np.asarray(np.exp(t, out=t))
-
-
-def _gaussian(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return ``exp(-t^2 / 2)``, in the memory of ``t``."""
-    with np.errstate(over="ignore"):
-        np.square(t, out=t)
-    t /= -2
-    return np.asarray(np.exp(t, out=t))
-
-
-def _cauchy(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return ``1 / (1 + t^2)``, in the memory of ``t``."""
-    with np.errstate(over="ignore"):
-        np.square(t, out=t)
-    t += 1
-    return np.asarray(np.reciprocal(t, out=t))
-
-
-KERNELS: dict[str, Kernel] = {"exponential": _exponential, "gaussian": _gaussian, "cauchy": _cauchy}
 
 
 @dataclass(frozen=True)
@@ -153,9 +128,15 @@ class PreparedNonlocal(PreparedMixture):
         r = len(self.axes)
         upper = np.triu_indices(r)
         sums = np.zeros((len(index), len(upper[0])))
-        for rows in row_blocks(len(self.points), max(len(index), len(upper[0]))):
-            products = np.einsum("kmi,kmj->kij", self.rows[rows], self.rows[rows])[:, upper[0], upper[1]]
-            sums += neighbourhood_weights(self.points[index], self.points[rows], self.spread, self.kernel) @ products
+        distances = Distances.between(self.points[index], self.points, self.spread)
+
+        def add(block: slice) -> None:
+            for rows in row_blocks(len(self.points), AT_ONCE, PAIRS):
+                some = self.rows[rows]
+                products = np.sum([some[:, m, upper[0]] * some[:, m, upper[1]] for m in range(some.shape[1])], axis=0)
+                sums[block] += self.kernel(distances(block, rows)).astype(float) @ products
+
+        in_threads(add, row_blocks(len(index), AT_ONCE, PAIRS))
         result = np.empty((len(index), r, r))
         result[:, upper[0], upper[1]] = result[:, upper[1], upper[0]] = sums
         return result
@@ -169,57 +150,3 @@ def _checked(kernel: str | Kernel) -> Kernel:
     if values.shape != (2,) or not np.all(np.isfinite(values) & (values > 0)):
         raise ValueError(f"`kernel` must map the numbers 0 and 1 to two numbers > 0, got {values}")
     return kernel
-
-
-def neighbourhood_weights(X: Array, Y: Array, bandwidth: float, kernel: Kernel) -> Array:
-    """Return the squares ``w^2`` for all pairs of points, of shape (n, m)."""
-    return np.asarray(kernel(cdist(X, Y) / bandwidth))
-
-
-def neighbourhood_totals(X: Array, masses: Array, bandwidth: float, kernel: Kernel) -> Array:
-    """Return ``sum_k' w_{kk'}^2 m_k'`` for all points, of shape (n,).
-
-    For speed the kernel is computed in single precision (relative error below 1e-5), and pairs of blocks are
-    processed by several threads. The result does not depend on the number of threads. For many points the sum over
-    the others is estimated from some of them (``_estimated_totals``).
-    """
-    if len(X) > MANY_POINTS:
-        return _estimated_totals(X, masses, bandwidth, kernel)
-    unit = masses.max()
-    scaled = (masses / unit).astype(np.float32)
-    blocks = list(row_blocks(len(X), 512, elements=512 * 512))
-
-    def totals_with_later_blocks(number: int) -> Array:
-        rows, totals = blocks[number], np.zeros(len(X))
-        for columns in blocks[number:]:
-            weights = kernel((cdist(X[rows], X[columns]) / bandwidth).astype(np.float32))
-            totals[rows] += weights @ scaled[columns]
-            if columns is not rows:
-                totals[columns] += scaled[rows] @ weights
-        return totals
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return np.asarray(sum(pool.map(totals_with_later_blocks, range(len(blocks)))) * unit)
-
-
-def _estimated_totals(X: Array, masses: Array, bandwidth: float, kernel: Kernel) -> Array:
-    """Return ``w_{kk}^2 m_k``, and an estimate of the sum over the other points.
-
-    Points are picked in proportion to their masses, by equal steps along the cumulated sum; with ``s`` of them, the sum
-    is ``(M - m_k) / s`` times that of their weights. So it is exact for bandwidths that reach no other point, and near
-    the truth for those that reach many. The neighbourhoods of points that are drawn are exact in any case.
-    """
-    cumulative = np.cumsum(masses)
-    total, steps = cumulative[-1], (np.arange(NEIGHBOURS) + 0.5) / NEIGHBOURS
-    picked = np.searchsorted(cumulative, steps * total)
-    times = np.bincount(picked, minlength=len(X))
-    own = float(kernel(np.zeros(1))[0])
-    blocks = list(row_blocks(len(X), NEIGHBOURS))
-
-    def sums(rows: slice) -> Array:
-        weights = kernel((cdist(X[rows], X[picked]) / bandwidth).astype(np.float32))
-        return np.asarray(weights.sum(axis=1, dtype=float) - own * times[rows])  # without the point itself
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        others = np.concatenate(list(pool.map(sums, blocks)))
-    return np.asarray(own * masses + (total - masses) * np.maximum(others, 0.0) / np.maximum(NEIGHBOURS - times, 1))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nurf._types import Array
+from nurf._types import Array, Precision
 from nurf._validation import is_number
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import Density, Local, Nonlocal, Uniform
@@ -15,6 +15,7 @@ from nurf.densities._rows import complete
 from nurf.estimators._base import TAILS, SamplesHyperplanes, choose, sampling_order, zero_derivatives
 from nurf.jets import Jet
 from nurf.solvers import Loss, Rule
+from nurf.solvers.ridge._sums import ROUNDING
 from nurf.training import (
     Diagonal,
     FromData,
@@ -47,6 +48,7 @@ class RacesSettings(SamplesHyperplanes):
     derivatives: str
     growth: float | str | None
     tail: str
+    dtype: str
 
     def _lanes(self, jet: Jet, rule: Rule, rng: np.random.Generator) -> list[Lane]:
         """Return what is raced: arms on all data and, unless the parameters rule that out, on the values alone."""
@@ -55,7 +57,7 @@ class RacesSettings(SamplesHyperplanes):
         search, sizes = self._sizes(activations[0], space)
         values_only = replace(search, rows_per_neuron=search.value_rows_per_neuron)
         search = search if jet.known else values_only
-        task = Task(jet, self._alphas(), rule, max_rows=search.max_rows)
+        task = Task(jet, self._alphas(), rule, max_rows=search.max_rows, dtype=self._precision())
         entropy = tuple(int(number) for number in rng.integers(2**32, size=4))
         lane = Lane("all data", task, space, search, sizes, entropy)
         if not self._may_ignore_derivatives(jet, activations[0]):
@@ -215,9 +217,19 @@ class RacesSettings(SamplesHyperplanes):
             return search, stage_counts(self.n_neurons, growth)
         return search, search.sizes(self.n_neurons) if space.has_choice else [self.n_neurons]
 
+    def _precision(self) -> Precision:
+        precision: Precision = choose("dtype", self.dtype, {"float64": np.float64, "float32": np.float32})
+        return precision
+
     def _alphas(self) -> Array | None:
+        smallest = ROUNDING[self._precision()]
         if isinstance(self.alpha, str) and self.alpha == "auto":
             return None
         if is_number(self.alpha) and self.alpha > 0:  # type: ignore[operator]
+            if float(self.alpha) < smallest:
+                raise ValueError(
+                    f"`alpha` must be 'auto' or a number >= {smallest:.1e} with dtype={self.dtype!r}, got "
+                    f"{self.alpha!r}: smaller ones are lost in the rounding, and need dtype='float64'"
+                )
             return np.array([self.alpha], float)
         raise ValueError(f"`alpha` must be 'auto' or a number > 0, got {self.alpha!r}")

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from nurf._streams import Block, Reservoir, uniform_numbers
+from nurf._types import Precision
 from nurf.estimators._base import unchanged_on_error
 from nurf.estimators._blocks import read_block
 from nurf.estimators._frames import matched, require_numbers
@@ -31,17 +32,16 @@ class Running:
     total: Accumulation
     sample: Reservoir
 
-    def plus(self, jet: Jet, fit: ShallowFit) -> Running:
+    def plus(self, jet: Jet, fit: ShallowFit, dtype: Precision) -> Running:
         """Return the same with further rows."""
         rows = self.n_seen + np.arange(len(jet))
         sample = self.sample + Reservoir.of(jet, rows, uniform_numbers(rows, self.seed), HELD_ROWS)
-        return replace(
-            self, n_seen=self.n_seen + len(jet), total=self.total + _accumulated(self.units, fit, jet), sample=sample
-        )
+        total = self.total + _accumulated(self.units, fit, jet, dtype)
+        return replace(self, n_seen=self.n_seen + len(jet), total=total, sample=sample)
 
 
-def _accumulated(units: Units, fit: ShallowFit, jet: Jet) -> Accumulation:
-    return Accumulate(lambda _: jet, units, fit.network.features, fit.loss)(Block(0, {}))
+def _accumulated(units: Units, fit: ShallowFit, jet: Jet, dtype: Precision) -> Accumulation:
+    return Accumulate(lambda _: jet, units, fit.network.features, fit.loss, dtype)(Block(0, {}))
 
 
 class FitsFurtherRows(FitsStreams):
@@ -110,15 +110,16 @@ class FitsFurtherRows(FitsStreams):
             before, now = (", ".join(names) or "none" for names in (running.given, sorted(given)))
             raise ValueError(f"all calls must have the same kinds of data beside X and y, got {before} and then {now}")
         jet = read_block(Block(0, {"X": X, "y": y, **given}))
-        fit = self.fit_
+        fit, dtype = self.fit_, self._precision()
         if running is None:
             seed, weights = int(self._generator().integers(2**62)), jet.weights(0)
             units = Units(self.scaling_, float(weights[weights > 0].mean()))
             rows = np.arange(len(jet))
             sample = Reservoir.of(jet, rows, uniform_numbers(rows, seed), HELD_ROWS)
-            self._running = Running(units, tuple(sorted(given)), seed, len(jet), _accumulated(units, fit, jet), sample)
+            total = _accumulated(units, fit, jet, dtype)
+            self._running = Running(units, tuple(sorted(given)), seed, len(jet), total, sample)
             return []
-        running = running.plus(jet, fit)
+        running = running.plus(jet, fit, dtype)
         rule = LeaveOneOut(multiples=running.sample.multiples)
         fit = fit_accumulated(fit, running.total.equations, running.units(running.sample.jet), rule, self._alphas())
         found = self._set_streamed(fit, running.units, running.sample, running.total.n_rows, self.gradient_check_)

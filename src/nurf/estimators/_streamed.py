@@ -90,7 +90,8 @@ class FitsStreams(FitsInBlocks, ShallowRegressor, ReducesInputs):
         fit = state.get("fit") or stream.call(partial(self._raced, weighted(summary.raced, units), rng))[0]
         neurons = fit.network.features.n_neurons
         progress = watch_blocks(summary.n_rows, neurons, fit.loss, self._verbosity())
-        total = _accumulate(stream, units, fit, file, state.get("tree"), progress)
+        task = Accumulate(read_block, units, fit.network.features, fit.loss, self._precision())
+        total = _accumulate(stream, task, fit, file, state.get("tree"), progress)
         if total.n_rows != summary.n_rows:
             raise ValueError(f"blocks must be the same each time, got {summary.n_rows} rows and then {total.n_rows}")
         held, multiples = units(summary.held.jet), summary.held.multiples
@@ -127,14 +128,13 @@ class FitsStreams(FitsInBlocks, ShallowRegressor, ReducesInputs):
 
 def _accumulate(
     stream: Stream,
-    units: Units,
+    task: Accumulate,
     fit: ShallowFit,
     file: Checkpoint | None,
     tree: Tree[Accumulation] | None,
     progress: Callable[[int], None] | None,
 ) -> Accumulation:
     """Return the normal equations of all blocks; between blocks, write the state down and say how far they are."""
-    task = Accumulate(read_block, units, fit.network.features, fit.loss)
     merge: Callable[[Accumulation, Accumulation], Accumulation] = add
 
     def after(tree: Tree[Accumulation]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nurf._blocks import BLOCK_ELEMENTS, row_blocks
 from nurf._scaling import Scaling
-from nurf._types import Array
+from nurf._types import Array, Precision
 from nurf.activations import Activation
 from nurf.networks._base import Network
 from nurf.networks._function import ShallowFunction
@@ -93,20 +93,25 @@ class Features:
         return Features(self.hyperplanes + other.hyperplanes, activation, self.degree)
 
     def neurons(self, X: Array, k: int = 0, out: Array | None = None) -> Array:
-        """Return ``sigma^(k)(a_n.x + b_n)`` at the points, of shape (n, N), in ``out`` if given."""
+        """Return ``sigma^(k)(a_n.x + b_n)`` at the points, of shape (n, N), in ``out`` and its precision if given."""
         self.activation.require(k)
-        (matrix, vector), amplitude = self._affine, self.activation.amplitude(k)
-        scaled = bool(np.any(amplitude != 1.0))
         out = np.empty((len(X), self.n_neurons)) if out is None else out
+        amplitude = np.asarray(self.activation.amplitude(k), out.dtype)
+        scaled = bool(np.any(amplitude != 1.0))
         for rows in row_blocks(len(X), self.n_neurons, CACHED_ELEMENTS):
-            u = np.matmul(X[rows], matrix, out=out[rows])
-            u += vector
+            u = self._arguments(X[rows], out[rows])
             result = self.activation.unit(u, k)
             if scaled:
                 np.multiply(result, amplitude, out=u)
             elif result is not u:
                 u[...] = result
         return out
+
+    def _arguments(self, X: Array, out: Array) -> Array:
+        """Return ``(a_n.x + b_n) / scale`` at the points, in ``out``; in single precision they are rounded once."""
+        matrix, vector = self._affine
+        u = np.matmul(X, matrix, out=out if out.dtype == matrix.dtype else None)
+        return np.add(u, vector, out=out)
 
     def design(self, X: Array, out: Array | None = None) -> Array:
         """Return the design matrix: all features at the points, neurons first, of shape (n, N + t)."""
@@ -115,24 +120,22 @@ class Features:
         out[:, self.n_neurons :] = self.tail.values(X)
         return out
 
-    def design_and_slope_blocks(self, X: Array) -> Iterator[tuple[slice, Array, Array]]:
+    def design_and_slope_blocks(self, X: Array, dtype: Precision = np.float64) -> Iterator[tuple[slice, Array, Array]]:
         """Yield slices of rows, their block of the design matrix, and ``sigma'(a_n.x + b_n)`` of shape (n, N).
 
         That is faster than one after the other. Numbers are accurate to the rounding of one, small ones too. Each block
         overwrites the previous one.
         """
         self.activation.require(1)
-        (matrix, vector), N = self._affine, self.n_neurons
-        amplitudes = [self.activation.amplitude(k) for k in range(2)]
+        N = self.n_neurons
+        amplitudes = [np.asarray(self.activation.amplitude(k), dtype) for k in range(2)]
         buffer: tuple[Array, Array] | None = None
         for rows in feature_blocks(len(X), self.n_columns):
             n = rows.stop - rows.start
-            buffer = (np.empty((n, self.n_columns)), np.empty((n, N))) if buffer is None else buffer
+            buffer = (np.empty((n, self.n_columns), dtype), np.empty((n, N), dtype)) if buffer is None else buffer
             design, slopes = (part[:n] for part in buffer)
             for some in row_blocks(n, N, CACHED_ELEMENTS):
-                u = np.matmul(X[rows][some], matrix, out=slopes[some])
-                u += vector
-                value, slope = self.activation.unit_and_slope(u)
+                value, slope = self.activation.unit_and_slope(self._arguments(X[rows][some], slopes[some]))
                 np.multiply(value, amplitudes[0], out=design[some, :N])
                 np.multiply(slope, amplitudes[1], out=slopes[some])
             design[:, N:] = self.tail.values(X[rows])
@@ -146,13 +149,15 @@ class Features:
         out[..., N:] = self.tail.components(X, 1)
         return out
 
-    def design_blocks(self, X: Array, blocks: Iterable[slice] | None = None) -> Iterator[tuple[slice, Array]]:
+    def design_blocks(
+        self, X: Array, blocks: Iterable[slice] | None = None, dtype: Precision = np.float64
+    ) -> Iterator[tuple[slice, Array]]:
         """Yield slices of rows and their block of the design matrix. Each block overwrites the previous one."""
         elements = max(BLOCK_ELEMENTS, LEAST_ROWS * self.n_columns)
         buffer = None
         for rows in row_blocks(len(X), self.n_columns, elements) if blocks is None else blocks:
             if buffer is None:
-                buffer = np.empty((rows.stop - rows.start, self.n_columns))
+                buffer = np.empty((rows.stop - rows.start, self.n_columns), dtype)
             yield rows, self.design(X[rows], out=buffer[: rows.stop - rows.start])
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nurf._types import Array
+from nurf._types import Array, Precision
 from nurf.jets import Jet
 from nurf.networks import Features, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, LeaveOneOut, Loss, Rule
@@ -28,6 +28,7 @@ def fit_outer(
     alphas: Array | None = None,
     rule: Rule | None = None,
     loss: Loss = VALUES_ONLY,
+    dtype: Precision = np.float64,
 ) -> ShallowFit:
     """Return the network of given features whose outer weights are found by ridge regression.
 
@@ -43,8 +44,11 @@ def fit_outer(
         How the error is estimated. The largest alpha within 5% of the best one is chosen.
     loss : Loss
         How much derivatives count beside the values. By default they do not.
+    dtype : numpy.float64 or numpy.float32
+        Precision of the features in normal equations. In single precision these take half the time, and the default
+        path of alphas ends at about 3e-7.
     """
-    return fit_least_squares(LeastSquares(features, jet), loss, alphas=alphas, rule=rule)
+    return fit_least_squares(LeastSquares(features, jet, dtype=dtype), loss, alphas=alphas, rule=rule)
 
 
 def fit_least_squares(

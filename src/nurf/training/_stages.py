@@ -11,7 +11,7 @@ from itertools import count, takewhile
 import numpy as np
 
 from nurf._blocks import spaced
-from nurf._types import Array, Index
+from nurf._types import Array, Index, Precision
 from nurf.activations import Activation
 from nurf.densities import Density, Uniform
 from nurf.jets import DERIVATIVE_KINDS, Jet
@@ -41,6 +41,8 @@ class Task:
         Hyperplanes are sampled from at most so many rows.
     max_precise_operations : float
         See ``fit_least_squares``.
+    dtype : numpy.float64 or numpy.float32
+        See ``fit_outer``.
     """
 
     jet: Jet
@@ -49,6 +51,7 @@ class Task:
     domain: Domain | None = None
     max_rows: int | None = None
     max_precise_operations: float = MAX_PRECISE_OPERATIONS
+    dtype: Precision = np.float64
     sampled: Jet = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,10 +108,11 @@ def grow(task: Task, state: State | None, setting: Setting, size: int, rng: np.r
     source, fallback = setting.source.jet(task.sampled, networks, setting.needs)
     fresh, empty = sample_features(source, setting, n_new, rng, domain=task.domain)
     if kept is None:
-        return State(task, LeastSquares(fresh, task.jet), setting, fallback or empty)
+        return State(task, LeastSquares(fresh, task.jet, dtype=task.dtype), setting, fallback or empty)
     same = kept.features.degree == fresh.degree
     features = replace(kept.features, degree=fresh.degree) + fresh
-    return State(task, LeastSquares(features, task.jet, kept if same else None), setting, fallback or empty)
+    problem = LeastSquares(features, task.jet, kept if same else None, task.dtype)
+    return State(task, problem, setting, fallback or empty)
 
 
 def sample_features(

@@ -9,7 +9,7 @@ import numpy as np
 
 from nurf._scaling import Extent, Scaling
 from nurf._streams import Block, Reservoir, uniform_numbers
-from nurf._types import Array
+from nurf._types import Array, Precision
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss, Rule
@@ -162,19 +162,21 @@ class Accumulate:
     units : Units
     features : Features
     loss : Loss
+    dtype : numpy.float64 or numpy.float32
+        See ``fit_outer``.
     """
 
     read: Callable[[Block], Jet]
     units: Units
     features: Features
     loss: Loss
+    dtype: Precision = np.float64
 
     def __call__(self, block: Block) -> Accumulation:
         """Return the normal equations of a block."""
         jet = self.units(self.read(block))
-        return Accumulation(
-            int(np.count_nonzero(jet.weights(0))), NormalEquations.from_some(self.features, jet, self.loss)
-        )
+        equations = NormalEquations.from_some(self.features, jet, self.loss, self.dtype)
+        return Accumulation(int(np.count_nonzero(jet.weights(0))), equations)
 
 
 def fit_accumulated(

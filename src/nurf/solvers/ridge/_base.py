@@ -159,6 +159,14 @@ class Ridge(ABC):
         left = float(self.eigenvalues.sum() / self.n_neurons)
         return left if left > 1000 * EPS * energy else 0.0
 
+    def _set_energy(self, left: float, energy: float, noise: float) -> None:
+        """Set the mean energy of a feature and the smallest alpha, from the mean energy with the tail and without it.
+
+        The Gram matrix of the neurons, over the total weight, is off by ``N`` times the ``noise``.
+        """
+        self.feature_energy = left if left > max(1000 * EPS * energy, 10 * noise) else 0.0
+        self.smallest_alpha = noise / left if self.feature_energy else 0.0
+
 
 def inverse_factor(vectors: Array, eigenvalues: Array, shift: float) -> Array:
     """Return a factor of ``(V diag(eigenvalues) V^T + shift)^-1`` for orthonormal ``V`` (N, m)."""

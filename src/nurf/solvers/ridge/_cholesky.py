@@ -39,7 +39,7 @@ class CholeskyRidge(Ridge):
         self.tail_rank, self._matrix = self._tail.rank, self._tail.matrix(equations)
         left = float(np.trace(self._matrix) / self.n_neurons)
         energy = float(equations.gram.diagonal()[: self.n_neurons].mean() / self.total_weight)
-        self.feature_energy = left if left > 1000 * EPS * energy else 0.0
+        self._set_energy(left, energy, equations.noise / self.total_weight)
         self._factors: dict[float, Array] = {}
         self._energy = equations.energy / self.total_weight
 
@@ -52,7 +52,7 @@ class CholeskyRidge(Ridge):
         """Return the residuals of samples that are left out of the fit, one alpha after the other."""
         R, N, path = rows_per_sample(self.jet, self.loss), self.n_neurons, self.solve(alphas)
         inverses = [self._inverse_factor(alpha) / np.sqrt(self.total_weight) for alpha in alphas]
-        tail_inverse, unit = self._tail.inverse / self.total_weight, np.ones((1, N))
+        tail_inverse, zero, one = self._tail.inverse / self.total_weight, np.zeros(N), np.ones(1)
         result = np.empty((len(index), R, len(alphas), path.shape[2]))
         for block in row_blocks(len(index), R * self.features.n_columns, 4 * BLOCK_ELEMENTS):
             design, targets = sample_rows(self.features, self.jet[index[block]], self.loss)
@@ -60,7 +60,7 @@ class CholeskyRidge(Ridge):
             rows = (design[..., :N] - tail @ self._tail.elimination).reshape(-1, N)
             for number, inverse in enumerate(inverses):
                 residuals = targets - (design.reshape(len(rows), -1) @ path[number]).reshape(targets.shape)
-                hats = HatBlocks((rows @ inverse.T).reshape(*design.shape[:2], N), unit, tail, tail_inverse)
+                hats = HatBlocks((rows @ inverse.T).reshape(*design.shape[:2], N), zero, one, tail, tail_inverse)
                 result[block, :, number] = hats.residuals_without(residuals[:, :, None], shares[block])[:, :, 0]
         return result
 

@@ -53,7 +53,8 @@ class DualRidge(Ridge):
         vectors = self._vectors.reshape(*self._shape, -1)[index]
         tail = self._tail_basis.reshape(*self._shape, -1)[index]
         residuals = (vectors @ left).reshape(*vectors.shape[:2], len(alphas), -1) * np.sqrt(self.total_weight)
-        hats = HatBlocks(vectors, self.eigenvalues / self._shifted(alphas), tail, np.eye(self.tail_rank))
+        rows, shifts = vectors * np.sqrt(self.eigenvalues), self._shifts(alphas)[:, 0]
+        hats = HatBlocks(rows, self.eigenvalues, shifts, tail, np.eye(self.tail_rank))
         return hats.residuals_without(residuals, shares)
 
     def covariance_factor(self, alpha: float) -> Array:

@@ -10,6 +10,7 @@ from nurf._types import Array
 from nurf.solvers.ridge._base import EPS, square_root
 
 FEW_ROWS = 32  # of a sample, up to which all alphas are faster at once
+EIGENVECTORS = 4.0  # how many times the third power of its size the eigenvectors of a matrix cost
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +21,10 @@ class HatBlocks:
     ----------
     rows : array of shape (n, R, m)
         The rows ``Z_k`` of the samples, along eigenvectors.
-    factors : array of shape (A, m)
-        The factors ``f``, one row for each alpha.
+    eigenvalues : array of shape (m,)
+        Those of the eigenvectors, times the total weight: ``lambda``.
+    shifts : array of shape (A,)
+        One for each alpha: ``f = 1 / (lambda + shift)``.
     tail : array of shape (n, R, t)
         The rows ``T_k`` of the tail.
     tail_inverse : array of shape (t, t)
@@ -29,56 +32,63 @@ class HatBlocks:
     """
 
     rows: Array
-    factors: Array
+    eigenvalues: Array
+    shifts: Array
     tail: Array
     tail_inverse: Array
 
     def residuals_without(self, residuals: Array, shares: Array) -> Array:
         """Return ``(1 - share H_k)^-1 r_k`` for all samples and alphas, of shape (n, R, A, k) as the residuals."""
-        _, R, m = self.rows.shape
+        (_, R, m), A = self.rows.shape, len(self.shifts)
         if R <= FEW_ROWS:
-            moved = np.moveaxis(residuals, 1, 2)
-            return np.moveaxis(residuals_without(self._all_blocks(), moved, shares[:, None]), 2, 1)
-        return self._by_columns(residuals, shares) if m < R else self._by_rows(residuals, shares)
+            return self._at_once(residuals, shares)
+        by_rows, by_columns = A * R**2 * (m + R * 2 / 3), m**2 * (EIGENVECTORS * m + 2 * R)
+        return self._by_columns(residuals, shares) if by_columns < by_rows else self._by_rows(residuals, shares)
+
+    @property
+    def _factors(self) -> Array:
+        return np.asarray(1 / (self.eigenvalues + self.shifts[:, None]))
 
     def _tail_blocks(self) -> Array:
         return np.asarray(self.tail @ self.tail_inverse @ np.swapaxes(self.tail, 1, 2))
 
-    def _all_blocks(self) -> Array:
-        """Return the blocks for all factors, of shape (n, A, R, R)."""
-        n, R, _ = self.rows.shape
-        hats = np.empty((n, len(self.factors), R, R))
+    def _at_once(self, residuals: Array, shares: Array) -> Array:
+        """Return the residuals, from the blocks for all factors, of shape (n, A, R, R)."""
+        (n, R, _), factors = self.rows.shape, self._factors
+        hats = np.empty((n, len(factors), R, R))
         for i in range(R):
             for j in range(i + 1):
-                hats[:, :, i, j] = hats[:, :, j, i] = (self.rows[:, i] * self.rows[:, j]) @ self.factors.T
+                hats[:, :, i, j] = hats[:, :, j, i] = (self.rows[:, i] * self.rows[:, j]) @ factors.T
         hats += self._tail_blocks()[:, None]
-        return hats
+        return np.moveaxis(residuals_without(hats, np.moveaxis(residuals, 1, 2), shares[:, None]), 2, 1)
 
     def _by_rows(self, residuals: Array, shares: Array) -> Array:
-        """Return the residuals, from systems of the size of the rows of a sample, one alpha after the other."""
-        result, tail_blocks = np.empty(residuals.shape), self._tail_blocks()
-        for number, factors in enumerate(self.factors):
-            scaled = self.rows * np.sqrt(factors)
-            hats = scaled @ np.swapaxes(scaled, 1, 2) + tail_blocks
-            result[:, :, number] = residuals_without(hats, residuals[:, :, number], shares)
+        """Return the residuals, from systems of the size of the rows of a sample, one sample after the other."""
+        result, roots = np.empty(residuals.shape), np.sqrt(self._factors)
+        _, R, m = self.rows.shape
+        scaled, hats = np.empty((R, m)), np.empty((len(roots), R, R))
+        for sample, tail_block in enumerate(self._tail_blocks()):
+            for hat, root in zip(hats, roots, strict=True):
+                np.multiply(self.rows[sample], root, out=scaled)  # which stays in the cache
+                np.add(scaled @ scaled.T, tail_block, out=hat)
+            found = residuals_without(hats, np.moveaxis(residuals[sample], 0, 1), np.full(len(hats), shares[sample]))
+            result[sample] = np.moveaxis(found, 1, 0)
         return result
 
     def _by_columns(self, residuals: Array, shares: Array) -> Array:
-        """Return the same from systems of the size of the columns, which are fewer than the rows of a sample.
+        """Return the same from the eigenvectors of a matrix of the size of the columns, for all alphas at once.
 
-        With ``L = 1 - s T S T^T`` and ``Z f Z^T = C C^T``, the residuals are
-        ``L^-1 r + s L^-1 C (1 - s C^T L^-1 C)^-1 C^T L^-1 r``. All but the inner system is the same for all alphas.
+        With ``L = 1 - s T S T^T`` they are ``L^-1 r + s L^-1 Z (lambda + shift - s Z^T L^-1 Z)^-1 Z^T L^-1 r``: the
+        normal equations without the sample.
         """
-        n, R, m = self.rows.shape
+        (n, R, m), A = self.rows.shape, len(self.shifts)
         both = self._without_tail(np.concatenate([self.rows, residuals.reshape(n, R, -1)], axis=2), shares)
-        columns, rest = both[..., :m], both[..., m:].reshape(residuals.shape)
-        turned = np.swapaxes(self.rows, 1, 2)
-        grams, result = turned @ columns, np.empty(residuals.shape)
-        for number, factors in enumerate(self.factors):
-            scale, here = np.sqrt(factors)[:, None], rest[:, :, number]
-            inner = residuals_without(grams * (scale * scale.T), scale * (turned @ here), shares)
-            result[:, :, number] = here + shares[:, None, None] * (columns @ (scale * inner))
-        return result
+        columns, rest = both[..., :m], both[..., m:]
+        turned, share = np.swapaxes(self.rows, 1, 2), shares[:, None, None]
+        sizes, vectors = np.linalg.eigh(np.diag(self.eigenvalues) - share * (turned @ columns))
+        shifted = np.maximum(sizes, 0.0)[:, :, None] + self.shifts
+        inner = (np.swapaxes(vectors, 1, 2) @ (turned @ rest)).reshape(n, m, A, -1) / shifted[..., None]
+        return np.asarray(rest + share * (columns @ (vectors @ inner.reshape(n, m, -1)))).reshape(residuals.shape)
 
     def _without_tail(self, right: Array, shares: Array) -> Array:
         """Return ``(1 - share T_k S T_k^T)^-1`` times a matrix (n, R, c), from the smaller of two systems."""

@@ -83,7 +83,6 @@ class IterativeRidge(Ridge):
         self._equations = equations
         self._solution: tuple[Array, Array] | None = None  # the last one, which rules ask for once more
         self._numbers = numbers or (WITHOUT_GRAM if equations is None else Iterations())
-        self.smallest_alpha = self._numbers.smallest_alpha
         N = self.n_neurons
         rank = max(1, min(N, self._numbers.max_rank, round(self._numbers.rank * N)))
         sketch = np.linalg.qr(np.random.default_rng(0).standard_normal((N, rank)))[0]
@@ -94,7 +93,9 @@ class IterativeRidge(Ridge):
             sketched += design[:, :N].T @ (design[:, :N] @ sketch)
         self._system = sums.system(self.total_weight)
         self.tail_rank = self._system.tail_rank
-        self.feature_energy = self._energy(sums.squares)
+        noise = 0.0 if equations is None else equations.noise / self.total_weight
+        self._set_energy(*self._energies(sums.squares), noise)
+        self.smallest_alpha = max(self.smallest_alpha, self._numbers.smallest_alpha)
         products = sketched / self.total_weight if equations is None else self._product(sketch)
         root, shift = _nystrom_root(sketch, self._system.without_tail(products, sketch))
         del sketch, sketched, products  # each of them is large
@@ -189,11 +190,11 @@ class IterativeRidge(Ridge):
         tail = system.tail_inverse @ (system.moments[self.n_neurons :] - system.tail_products @ coef)
         return np.concatenate([coef, tail], axis=1), convergence
 
-    def _energy(self, squares: Array) -> float:
-        """Return the mean energy of a feature with the tail eliminated, or zero if only rounding is left."""
+    def _energies(self, squares: Array) -> tuple[float, float]:
+        """Return the mean energy of a feature with the tail eliminated, and before."""
         system, before = self._system, float(squares.mean() / self.total_weight)
         removed = np.sum(system.tail_products * (system.tail_inverse @ system.tail_products)) / self.n_neurons
-        return before - float(removed) if before - removed > 1000 * EPS * before else 0.0
+        return before - float(removed), before
 
 
 @dataclass(frozen=True, eq=False)

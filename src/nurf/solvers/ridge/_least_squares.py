@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from nurf._types import Array
+import numpy as np
+
+from nurf._types import Array, Precision
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers._rows import VALUES_ONLY, Loss, rows_per_sample
@@ -31,10 +33,18 @@ class LeastSquares:
     jet : Jet
     smaller : LeastSquares, optional
         A problem with the same data and the first of the neurons. Its normal equations are grown by the new ones.
+    dtype : numpy.float64 or numpy.float32
+        Precision of the features in normal equations. Forms without these are in double precision.
     """
 
-    def __init__(self, features: Features, jet: Jet, smaller: LeastSquares | None = None) -> None:
-        self.features, self.jet = features, jet
+    def __init__(
+        self,
+        features: Features,
+        jet: Jet,
+        smaller: LeastSquares | None = None,
+        dtype: Precision = np.float64,
+    ) -> None:
+        self.features, self.jet, self.dtype = features, jet, dtype
         self._smaller: dict[int, NormalEquations] = {} if smaller is None else smaller._smaller | smaller._equations
         self._equations: dict[int, NormalEquations] = {}
 
@@ -56,11 +66,18 @@ class LeastSquares:
         if self.features.n_neurons > rows:
             return DualRidge(self.features, self.jet, loss)
         single = alphas is not None and len(alphas) == 1 and float(alphas[0]) >= CHOLESKY_ALPHA
-        form = CholeskyRidge if single and self.features.n_neurons > FEW else PrimalRidge
-        return form(self.features, self.jet, loss, self.equations(loss))
+        equations = self.equations(loss)
+        if alphas is not None and single and self.features.n_neurons > FEW:
+            cholesky = CholeskyRidge(self.features, self.jet, loss, equations)
+            if float(alphas[0]) >= cholesky.smallest_alpha:
+                return cholesky
+        return PrimalRidge(self.features, self.jet, loss, equations)
 
     def equations(self, loss: Loss) -> NormalEquations:
         """Return the normal equations of the values and of the derivatives that count."""
+        orders = [0, *(order for order, _ in loss.orders)]
+        if not any(order in known for order in orders for known in (self._equations, self._smaller)):
+            self._equations |= NormalEquations.from_orders(self.features, self.jet, orders, self.dtype)
         total = self._of_order(0)
         for order, weight in loss.orders:
             total += weight * self._of_order(order)
@@ -74,8 +91,8 @@ class LeastSquares:
         if order not in self._equations:
             old = self._smaller.pop(order, None) if self.features.n_neurons <= MANY else None  # which takes memory
             self._equations[order] = (
-                NormalEquations.from_rows(self.features, self.jet, order)
+                NormalEquations.from_rows(self.features, self.jet, order, self.dtype)
                 if old is None
-                else old.grown(self.features, self.jet, order)
+                else old.grown(self.features, self.jet, order, self.dtype)
             )
         return self._equations[order]

@@ -41,14 +41,15 @@ class SpectralRidge(Ridge):
         """Return the residuals of samples that are left out of the fit, in one pass over their rows."""
         R, N, path = rows_per_sample(self.jet, self.loss), self.n_neurons, self._path(alphas)
         tail_coef = self.tail_inverse @ self.tail_moments
-        factors, tail_inverse = 1 / self._shifted(alphas) / self.total_weight, self.tail_inverse / self.total_weight
+        W, tail_inverse = self.total_weight, self.tail_inverse / self.total_weight
+        eigenvalues, shifts = W * self.eigenvalues, W * self._shifts(alphas)[:, 0]
         result = np.empty((len(index), R, len(alphas), tail_coef.shape[1]))
         for block in row_blocks(len(index), R * self.features.n_columns, 4 * BLOCK_ELEMENTS):
             design, targets = sample_rows(self.features, self.jet[index[block]], self.loss)
             tail = design[..., N:]
             rotated = (design[..., :N] - tail @ self.elimination).reshape(-1, N) @ self.vectors
             predictions = (rotated @ path).reshape(*result[block].shape) + (tail @ tail_coef)[:, :, None, :]
-            hats = HatBlocks(rotated.reshape(*design.shape[:2], -1), factors, tail, tail_inverse)
+            hats = HatBlocks(rotated.reshape(*design.shape[:2], -1), eigenvalues, shifts, tail, tail_inverse)
             result[block] = hats.residuals_without(targets[:, :, None, :] - predictions, shares[block])
         return result
 
@@ -137,7 +138,8 @@ class PrimalRidge(SpectralRidge):
         self.tail_moments, self.tail_products = tail.moments, tail.products
         eigenvalues, self.vectors = np.linalg.eigh(tail.matrix(equations))
         self.eigenvalues = np.maximum(eigenvalues, 0.0)
-        self.feature_energy = self._energy_left(float(equations.gram.diagonal()[:N].mean() / W))
+        before, left = (float(part.sum()) / N for part in (equations.gram.diagonal()[:N] / W, self.eigenvalues))
+        self._set_energy(left, before, equations.noise / W)
         self.rotated = self.vectors.T @ tail.right
         self._energy, self._tail_energy = equations.energy / W, tail.energy
 
