@@ -168,6 +168,20 @@ def test_rows_in_blocks_are_fitted_in_the_same_precision(monkeypatch):
     assert not np.array_equal(blocks.predict(X), double.predict(X))
 
 
+def test_chunks_of_dask_arrays_are_fitted_in_the_same_precision(monkeypatch):
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr(Search, "max_rows", 300)
+    jet = make_jet(900)
+    data = data_of(jet)
+    lazy = {name: da.from_array(part, chunks=(450, *part.shape[1:])) for name, part in data.items()}
+    found, exact = (model(dtype).fit(**lazy) for dtype in ("float32", "float64"))
+    blocks = model().fit_blocks([data_of(jet[:450]), data_of(jet[450:])])
+    assert_allclose(found.predict(jet.X), exact.predict(jet.X), **NEAR)
+    # the same sums of the same blocks, up to the threads of linear algebra
+    assert_allclose(found.predict(jet.X), blocks.predict(jet.X), rtol=0, atol=1e-5)
+    assert not np.array_equal(found.predict(jet.X), exact.predict(jet.X))
+
+
 def test_it_is_a_parameter_like_others(tmp_path):
     jet = make_jet(200)
     fitted = model().fit(**data_of(jet))

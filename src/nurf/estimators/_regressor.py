@@ -95,11 +95,10 @@ class RandomFeatureRegressor(FitsFurtherRows):
         What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
     dtype : {"float64", "float32"}, default "float64"
-        Precision of the features in the normal equations. "float32" halves the time that these take, for noisy data
-        with many rows, and loses what needs small alphas: the smallest is about 3e-7, and the errors of smooth
-        functions without noise may be many times larger (see "Large data" in the documentation). Sums over
-        blocks of rows, factorisations, errors and predictions are in double precision, as are fits to fewer rows than
-        neurons.
+        Precision of the features in the normal equations. With "float32" these take about 60% of the time, which is
+        for noisy data with many rows. What needs small alphas is lost: the smallest is about 3e-7, and errors of smooth
+        functions without noise may be many times larger (see "Large data" in the documentation). Sums over blocks of
+        rows, factorisations, errors and predictions are in double precision, as are fits to fewer rows than neurons.
     random_state : int, RandomState, Generator or None, default None
         Seed for sampling the hyperplanes.
     verbose : int, default 0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import svd
 
 from nurf._blocks import BLOCK_ELEMENTS, row_blocks
 from nurf._types import Array, Index
@@ -85,7 +86,7 @@ class IterativeRidge(Ridge):
         self._numbers = numbers or (WITHOUT_GRAM if equations is None else Iterations())
         N = self.n_neurons
         rank = max(1, min(N, self._numbers.max_rank, round(self._numbers.rank * N)))
-        sketch = np.linalg.qr(np.random.default_rng(0).standard_normal((N, rank)))[0]
+        sketch = _orthonormal_sketch(N, rank)
         sums = _Sums.zero(features, jet.y[:1].size) if equations is None else _Sums.of(equations)
         sketched: Array = np.zeros(sketch.shape if equations is None else 0)
         for design, targets in self._blocks() if equations is None else ():
@@ -97,9 +98,12 @@ class IterativeRidge(Ridge):
         self._set_energy(*self._energies(sums.squares), noise)
         self.smallest_alpha = max(self.smallest_alpha, self._numbers.smallest_alpha)
         products = sketched / self.total_weight if equations is None else self._product(sketch)
-        root, shift = _nystrom_root(sketch, self._system.without_tail(products, sketch))
-        del sketch, sketched, products  # each of them is large
-        self.vectors, sizes, _ = np.linalg.svd(root, full_matrices=False)
+        core, shift = _nystrom_core(sketch, self._system.without_tail(products, sketch))
+        del sketch, sketched  # each of them is large
+        _times(products, core)
+        root = np.asfortranarray(products)
+        del products  # SciPy overwrites the root, NumPy would take three more of its size
+        self.vectors, sizes, _ = svd(root, full_matrices=False, overwrite_a=True, check_finite=False)
         self.eigenvalues = np.maximum(sizes**2 - shift, 0.0)
 
     def solve(self, alphas: Array) -> Array:
@@ -274,18 +278,35 @@ class _Sums:
         return _System.of(self.moments / weight, tail[:, N:], tail[:, :N])
 
 
-def _nystrom_root(sketch: Array, products: Array) -> tuple[Array, float]:
-    """Return ``B`` (N, s) and a shift with ``A + shift ~ B B^T``, from ``Y``, that is ``A`` times orthonormal columns.
+def _orthonormal_sketch(n_neurons: int, rank: int) -> Array:
+    """Return an orthonormal basis of random columns (N, s), in the memory of these.
 
-    ``A ~ Y (Omega^T Y)^-1 Y^T`` with ``Y = A Omega``, shifted by its rounding errors while that is computed. ``Y`` is
-    overwritten.
+    ``Omega (L^-1)^T`` with ``Omega^T Omega = L L^T``, twice: random columns are well conditioned unless there are as
+    many as rows, and then the second time makes up for what the first has lost.
+    """
+    sketch = np.random.default_rng(0).standard_normal((n_neurons, rank))
+    for _ in range(2):
+        _times(sketch, np.linalg.inv(np.linalg.cholesky(sketch.T @ sketch)).T)
+    return sketch
+
+
+def _times(columns: Array, matrix: Array) -> None:
+    """Multiply columns (N, s) by a matrix (s, s), in their memory."""
+    for rows in row_blocks(len(columns), columns.shape[1]):
+        columns[rows] = columns[rows] @ matrix
+
+
+def _nystrom_core(sketch: Array, products: Array) -> tuple[Array, float]:
+    """Return ``C`` (s, s) and a shift with ``A + shift ~ (Y C) (Y C)^T``, from ``Y = A Omega`` (N, s), overwritten.
+
+    ``A ~ Y (Omega^T Y)^-1 Y^T`` for orthonormal ``Omega``; ``Y`` is shifted by its rounding errors first.
     """
     shift = EPS * max(float(np.linalg.norm(products)), np.finfo(float).tiny) * np.sqrt(len(sketch))
     for rows in row_blocks(len(sketch), sketch.shape[1]):
         products[rows] += shift * sketch[rows]
     core = sketch.T @ products
     values, vectors = np.linalg.eigh((core + core.T) / 2)
-    return np.asarray(products @ (vectors / np.sqrt(np.maximum(values, shift)))), shift
+    return np.asarray(vectors / np.sqrt(np.maximum(values, shift))), shift
 
 
 def conjugate_gradients(
