@@ -270,6 +270,7 @@ def print_summary(results):
     plain = [method for method in methods if not METHODS[method].gradients]
     own = [method for method in methods if METHODS[method].is_ours]
     others = [method for method in methods if method not in own]
+    informed = [method for method in others if METHODS[method].gradients]
     print(f"Median of error / error of the GP (data sets); errors below {ROUNDING:g} count as that\n")
     cells = [[_median(results.relative(method, ["GP"], chosen)) for chosen in columns] for method in methods]
     print_table(["", "gradients", *labels], _named(methods, cells))
@@ -277,6 +278,7 @@ def print_summary(results):
         "all methods": (methods, methods),
         "those without gradients": (plain, plain),
         "other libraries and the one method of nurf": (own, others),
+        "other libraries that see gradients and the one method of nurf": (own, informed),
     }
     for title, (shown, rivals) in groups.items():
         print(f"\nShare of data sets with the least error of {title} / with at most {TIE} times the least\n")
