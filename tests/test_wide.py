@@ -553,10 +553,10 @@ class TestFormsOfDerivatives:
         X, gradients = points(), gradient(points())
         gradients[:, 1] = np.nan
         estimator = model(metric=metric).fit(X, f(X), gradients=gradients)
-        assert error(estimator) < 0.1
+        assert error(estimator) < 0.1  # about that of values alone, which take part
         if metric == "map":
             return
-        assert dict(estimator.report().lines)["derivatives"].startswith("used, error ")
+        assert "error " in dict(estimator.report().lines)["derivatives"]
         with pytest.warns(UserWarning, match="standard deviations of gradients could not be compared"):
             estimator.predict_gradient(X, return_std=True)
 
