@@ -43,6 +43,7 @@ from trained import CASES, make_data
 
 SHOWN = ("robot arm, 5000", "robot arm, 500", "checkmark, 2000", "borehole, 5000", "borehole, 500", "corner peak, 5000")
 COLUMNS = ["case", "method", "place", "samples", "gradients", "error", "seconds", "note"]
+BUDGETS = (1.0, 10.0, 60.0)  # seconds of one core
 FAILURES = (ValueError, RuntimeError, IndexError, TypeError, np.linalg.LinAlgError)
 
 
@@ -201,6 +202,22 @@ def draw(rows: list[dict[str, str]], folder: Path) -> list[Path]:
     return pictures
 
 
+def table(rows: list[dict[str, str]]) -> str:
+    """Return a table of the smallest errors within some seconds, of nurf and of the others, as Markdown."""
+    lines = ["| case | within | nurf | others | who is ahead |", "|---|---|---|---|---|"]
+    for case, seconds in product(dict.fromkeys(row["case"] for row in rows), BUDGETS):
+        some = [row for row in rows if row["case"] == case and row["seconds"] and float(row["seconds"]) <= seconds]
+        sides = [[row for row in some if (METHODS[row["method"]].needs == "nurf") == own] for own in (True, False)]
+        if all(sides):
+            best = [min(side, key=lambda row: float(row["error"])) for side in sides]
+            errors = [float(row["error"]) for row in best]
+            cells = [f"{float(row['error']):.1e} ({row['method']}, {float(row['seconds']):.2g} s)" for row in best]
+            ahead = "nurf" if errors[0] <= errors[1] else "others"
+            factor = max(errors) / min(errors)
+            lines.append(f"| {case} | {seconds:g} s | {cells[0]} | {cells[1]} | {ahead}, {factor:.1f} times |")
+    return "\n".join(lines) + "\n"
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Measure, draw and save."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -219,7 +236,8 @@ def main(arguments: list[str] | None = None) -> None:
     (options.out / "bench_peers.json").write_text(
         json.dumps({"machine": machine(), "rows": read(path)}, indent=1) + "\n"
     )
-    print(*draw(read(path), options.out), sep="\n")
+    (options.out / "bench_peers.md").write_text(table(read(path)))
+    print(table(read(path)), *draw(read(path), options.out), sep="\n")
 
 
 if __name__ == "__main__":

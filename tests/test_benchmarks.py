@@ -117,6 +117,20 @@ def test_the_peak_of_memory_is_measured_from_where_the_program_says(monkeypatch)
     assert 19 < peak < 40
 
 
+def test_the_table_of_peers_says_who_is_ahead(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    fits = [
+        ("nurf sampled", "2e-3", "0.5"),
+        ("jenn", "1e-3", "0.9"),
+        ("nurf trained", "1e-4", "8"),
+        ("xRFM", "nan", ""),
+    ]
+    rows = [dict(zip(("case", "method", "error", "seconds"), ("arm", *fit), strict=True)) for fit in fits]
+    lines = import_module("bench_peers").table(rows).splitlines()[2:]
+    assert lines[0] == "| arm | 1 s | 2.0e-03 (nurf sampled, 0.5 s) | 1.0e-03 (jenn, 0.9 s) | others, 2.0 times |"
+    assert lines[1] == "| arm | 10 s | 1.0e-04 (nurf trained, 8 s) | 1.0e-03 (jenn, 0.9 s) | nurf, 10.0 times |"
+
+
 def test_peers_are_drawn_with_what_is_installed(monkeypatch, tmp_path, capsys):
     monkeypatch.syspath_prepend(BENCHMARKS)
     peers = import_module("bench_peers")
