@@ -15,7 +15,7 @@ from nurf import (
 
 ESTIMATORS = [
     RandomFeatureRegressor(50),
-    SparseFeatureRegressor(max_neurons=3),
+    SparseFeatureRegressor(0.1),
     KernelFeatureRegressor("gaussian"),
     DeepFeatureRegressor((16, 16), steps=150),
     Surrogate(engines=[KernelFeatureRegressor("gaussian"), DeepFeatureRegressor((16,), steps=50)]),
