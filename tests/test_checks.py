@@ -139,7 +139,7 @@ def test_noise_tells_nothing(n, d):
 
 
 @pytest.mark.parametrize(("n", "d"), [(8, 1), (20, 2), (200, 2), (40, 8), (500, 8)])
-@pytest.mark.parametrize("noise", [0.0, 0.01, 0.1, 0.3])
+@pytest.mark.parametrize("noise", [0.0, 0.03, 0.3])
 def test_right_gradients_of_noisy_values_are_not_accused(n, d, noise):
     findings = []
     for seed in range(20):
@@ -226,7 +226,7 @@ told = pytest.mark.parametrize("problem", TOLD, ids=lambda problem: f"{problem.n
 
 
 @everywhere
-@pytest.mark.parametrize("noise", [0.0, 0.01, 0.1])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize(("n", "n_seeds"), [(8, 8), (20, 8), (100, 4), (1000, 2)])
 def test_right_gradients_are_not_accused(problem, noise, n, n_seeds):
     findings = []
