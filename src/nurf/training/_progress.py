@@ -112,7 +112,9 @@ def _operations(lane: Lane, size: int) -> float:
     for split in lane.splits(size):
         n, R = len(split.task.jet), rows_per_sample(split.task.jet, lane.space.losses[-1])
         leaving = 0 if lane.refits else min(n * R, LEFT_OUT)
-        total += size**2 * (3.0 * n + 2.0 * leaving + EIGENVECTORS * size) + 2.0 * N_ALPHAS * leaving * min(R, size) * size
+        total += (
+            size**2 * (3.0 * n + 2.0 * leaving + EIGENVECTORS * size) + 2.0 * N_ALPHAS * leaving * min(R, size) * size
+        )
     return total
 
 
