@@ -207,14 +207,16 @@ def table(rows: list[dict[str, str]]) -> str:
     lines = ["| case | within | nurf | others | who is ahead |", "|---|---|---|---|---|"]
     for case, seconds in product(dict.fromkeys(row["case"] for row in rows), BUDGETS):
         some = [row for row in rows if row["case"] == case and row["seconds"] and float(row["seconds"]) <= seconds]
-        sides = [[row for row in some if (METHODS[row["method"]].needs == "nurf") == own] for own in (True, False)]
-        if all(sides):
-            best = [min(side, key=lambda row: float(row["error"])) for side in sides]
-            errors = [float(row["error"]) for row in best]
-            cells = [f"{float(row['error']):.1e} ({row['method']}, {float(row['seconds']):.2g} s)" for row in best]
-            ahead = "nurf" if errors[0] <= errors[1] else "others"
-            factor = max(errors) / min(errors)
-            lines.append(f"| {case} | {seconds:g} s | {cells[0]} | {cells[1]} | {ahead}, {factor:.1f} times |")
+        errors, cells = [np.inf, np.inf], ["none", "none"]
+        for place, own in enumerate((True, False)):
+            side = [row for row in some if (METHODS[row["method"]].needs == "nurf") == own]
+            if side:
+                best = min(side, key=lambda row: float(row["error"]))
+                errors[place] = float(best["error"])
+                cells[place] = f"{errors[place]:.1e} ({best['method']}, {float(best['seconds']):.2g} s)"
+        ahead = "nurf" if errors[0] <= errors[1] else "others"
+        factor = f", {max(errors) / min(errors):.1f} times" if np.isfinite(errors).all() else ""
+        lines.append(f"| {case} | {seconds:g} s | {cells[0]} | {cells[1]} | {ahead}{factor} |")
     return "\n".join(lines) + "\n"
 
 
