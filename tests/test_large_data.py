@@ -612,6 +612,10 @@ class TestTrained:
         blocks = blocks_of(*make(2000), borders=self.BORDERS)
         with pytest.raises(ValueError, match="`warm_start` must be False for data in blocks"):
             self.model(warm_start=True).fit_blocks(blocks)
+        X, y, gradients = make(2000)
+        whole = {"X": X, "y": y, "gradients": gradients, "hessians": np.zeros((2000, 3, 3))}
+        with pytest.warns(UserWarning, match="`hessians` are not used in the training"):
+            self.model(steps=20).fit_blocks([{name: part[:1000] for name, part in whole.items()}] * 2)
 
     def test_few_rows_are_fitted_in_memory(self):
         X, y, gradients = make(200)

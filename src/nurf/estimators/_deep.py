@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf._validation import is_number, is_whole
 from nurf.activations import Sigmoid
@@ -18,7 +17,7 @@ from nurf.densities import Density, Nonlocal, Uniform
 from nurf.estimators._base import MAX_WEIGHTS, choose, zero_derivatives
 from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
-from nurf.estimators._deep_blocks import TrainsOnBlocks
+from nurf.estimators._deep_blocks import TrainsOnBlocks, unused_hessians
 from nurf.estimators._report import Report, describe_deep
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork, Nonlinearity
@@ -174,8 +173,7 @@ class DeepFeatureRegressor(TrainsOnBlocks):
     def _fit_from(self, start: DeepFit | None, jet: Jet, validation: Any) -> list[Warning]:
         """Fit, from the network of ``start`` if there is one."""
         check, found = checked_gradients(jet, self.check_gradients)
-        if "hessians" in jet.known:
-            found.append(UserWarning("`hessians` are not used in the training: `RandomFeatureRegressor` fits them"))
+        found += unused_hessians(jet)
         rng = self._generator()
         jet, held_out = split(jet, validation, rng)
         if start is not None:
@@ -197,22 +195,6 @@ class DeepFeatureRegressor(TrainsOnBlocks):
         before = 0 if start is None else self.n_iter_
         self._set_trained(fit, scaling, spec, before + fit.n_steps, len(jet), check, bool(scaled.known))
         return found
-
-    def _set_trained(
-        self,
-        fit: DeepFit,
-        scaling: Scaling,
-        spec: DeepSpec,
-        n_iter: int,
-        n_samples: int,
-        check: DerivativeCheck | None,
-        has_derivatives: bool,
-    ) -> None:
-        """Set the attributes of a fit."""
-        self._set_fit(fit, scaling, fit.crossfit)
-        self.density_, self.gradient_weight_ = fit.setting.density, fit.loss.gradients
-        self.n_steps_, self.n_iter_, self.n_samples_ = spec.n_steps, n_iter, n_samples
-        self.gradient_check_, self._has_derivatives = check, has_derivatives
 
     def _first_network(self, X: Any, y: Any, gradients: Any, scale: float) -> DeepNetwork:
         """Return the network from which training starts, with first normals of the length ``scale``.

@@ -47,7 +47,6 @@ class TrainsOnBlocks(FitsInBlocks, SamplesHyperplanes):
     def _with_steps(self, spec: DeepSpec, jet: Jet) -> DeepSpec:
         """Return the spec with the number of steps, from the parameters."""
 
-    @abstractmethod
     def _set_trained(
         self,
         fit: DeepFit,
@@ -59,6 +58,10 @@ class TrainsOnBlocks(FitsInBlocks, SamplesHyperplanes):
         has_derivatives: bool,
     ) -> None:
         """Set the attributes of a fit."""
+        self._set_fit(fit, scaling, fit.crossfit)
+        self.density_, self.gradient_weight_ = fit.setting.density, fit.loss.gradients
+        self.n_steps_, self.n_iter_, self.n_samples_ = spec.n_steps, n_iter, n_samples
+        self.gradient_check_, self._has_derivatives = check, has_derivatives
 
     def _at_once(self, n_rows: int, piecewise: bool) -> bool:
         return not piecewise or n_rows <= Search.max_rows
@@ -74,6 +77,7 @@ class TrainsOnBlocks(FitsInBlocks, SamplesHyperplanes):
         if summary.is_complete and summary.n_rows <= Search.max_rows:
             return self._fit(canonical(relative(summary.all_rows())), None)
         check, found = checked_gradients(summary.raced.jet, self.check_gradients)
+        found += unused_hessians(summary.raced.jet)
         radius = stream.map_reduce(Radius(summary.extent), max) if is_ball(self.scaling) else 0.0
         scaling = Scaling.of(summary.extent, self.scaling, radius)
         units = Units(scaling, summary.mean_weight)
@@ -101,3 +105,10 @@ class TrainsOnBlocks(FitsInBlocks, SamplesHyperplanes):
         if file is not None:
             file.remove()
         return found
+
+
+def unused_hessians(jet: Jet) -> list[Warning]:
+    """Return a warning if Hessians are known, which training does not use."""
+    if "hessians" not in jet.known:
+        return []
+    return [UserWarning("`hessians` are not used in the training: `RandomFeatureRegressor` fits them")]

@@ -59,8 +59,8 @@ class FitsInBlocks(PredictsPiecewise):
     ) -> Self:
         """Fit the network to values and derivatives, in memory, on disk or on a cluster.
 
-        Up to 20,000 rows are read at once. More are read in blocks (``numpy.memmap``, HDF5, zarr, arrays in memory) or
-        stay where they are (Dask arrays): see ``docs/large_data.md``.
+        Up to 20,000 rows are read at once. More are read in blocks (``numpy.memmap``, HDF5, zarr, Dask arrays, and for
+        ``RandomFeatureRegressor`` arrays in memory): see ``docs/large_data.md``.
 
         Parameters
         ----------
