@@ -12,8 +12,8 @@ from scipy import stats
 from scipy.spatial.distance import cdist
 from scipy.special import gamma
 
-from cases import DENSITIES
-from nurf.densities import ActiveSubspace, Local, Nonlocal, Uniform, _neighbourhoods
+from cases import DENSITIES, Rising
+from nurf.densities import ActiveSubspace, AxisAligned, Local, Nonlocal, Uniform, _neighbourhoods
 from nurf.densities._neighbourhoods import KERNELS, Distances, neighbourhood_totals, neighbourhood_weights
 from nurf.densities._profiles import MOLLIFIERS
 from nurf.jets import Jet
@@ -321,6 +321,54 @@ def test_local_says_when_it_has_no_density():
             density.prepare(data).log_density(planes)
 
 
+# --- Axis-aligned
+@pytest.mark.parametrize("order", [1, 2])
+def test_axis_aligned_picks_points_and_axes_by_the_size_of_the_partial_derivatives(order):
+    jet, _ = make_jet(3, K=5, outputs=(2,))
+    weights = np.array([1.0, 2.0, 0.0, 0.5, 3.0])
+    planes = AxisAligned(order).prepare(replace(jet, sample_weight=weights)).sample(20_000, rng_of(1))
+    axis = np.abs(planes.normals).argmax(axis=1)
+    np.testing.assert_array_equal(np.abs(planes.normals), np.eye(3)[axis])
+    through = np.abs(planes.signed_distance(jet.X)) < 1e-12
+    np.testing.assert_array_equal(through.sum(axis=0), 1)
+    sizes = weights[:, None] * np.linalg.norm(columns(jet, order), axis=2)
+    cell = (through.argmax(axis=0) * 3 + axis) * 2 + (planes.normals.sum(axis=1) > 0)
+    assert_frequencies(np.bincount(cell, minlength=30), np.repeat(sizes.ravel() / sizes.sum() / 2, 2))
+
+
+@pytest.mark.parametrize("rho", ["uniform", Rising()])
+def test_axis_aligned_samples_have_the_density_that_is_said(rho):
+    jet, _ = make_jet(2, K=6)
+    law = AxisAligned(jitter=0.2, rho=rho).prepare(jet)
+    offsets, step = np.linspace(-2, 2, 4001, retstep=True)  # the points are within 0.3
+    planes = law.sample(20_000, rng_of(1))
+    total = 0.0
+    for normal in np.vstack([np.eye(2), -np.eye(2)]):
+        density = np.exp(law.log_density(Hyperplanes(np.tile(normal, (4001, 1)), offsets)))
+        masses = np.abs(jet.gradients @ normal) * (1.0 if rho == "uniform" else 1 / rho(jet.X))
+        expected = stats.norm(-jet.X @ normal, 0.2).pdf(offsets[:, None]) @ masses
+        assert_allclose(density / (density.sum() * step), expected / masses.sum(), atol=1e-9)
+        drawn = planes.offsets[np.all(planes.normals == normal, axis=1)]
+        cumulative = np.cumsum(density) / density.sum()
+        # of a distribution function in 4001 steps, none of which is larger than 0.002
+        assert stats.kstest(drawn, lambda b, F=cumulative: np.interp(b, offsets, F)).pvalue > LEVEL
+        total += density.sum() * step
+    assert total == pytest.approx(1, abs=1e-9)
+    tilted = Hyperplanes.through(np.zeros((1, 2)), [[1.0, 1e-3]])
+    assert law.log_density(tilted) == -np.inf
+    with pytest.raises(ValueError, match="no density"):
+        AxisAligned().prepare(jet).log_density(tilted)
+
+
+def test_axis_aligned_partials_that_are_unknown_are_of_the_usual_size():
+    """An axis along which no derivative is known has the mean square of all others."""
+    gradients = np.array([[3.0, np.nan], [-4.0, np.nan]])
+    planes = AxisAligned().prepare(Jet(np.eye(2), np.zeros(2), gradients)).sample(20_000, rng_of(1))
+    sizes = np.array([[3.0, np.sqrt(12.5)], [4.0, np.sqrt(12.5)]])
+    axis, point = np.abs(planes.normals).argmax(axis=1), np.abs(planes.signed_distance(np.eye(2))).argmin(axis=0)
+    assert_frequencies(np.bincount(point * 2 + axis, minlength=4), sizes.ravel() / sizes.sum())
+
+
 # --- Nonlocal
 def test_nonlocal_points_without_derivative_borrow_from_their_neighbours():
     X, g, bandwidth = np.arange(-4.0, 5.0)[:, None], np.array([1, 0, 0, 3, 0, 0, 0, 0, 2.0]), 1 / 8
@@ -600,7 +648,7 @@ def test_wrong_parameters_are_named_with_what_came(value):
     for bandwidth in (value, 0):
         with pytest.raises(ValueError, match=f"`bandwidth` must be a number > 0, got {bandwidth}"):
             Nonlocal(bandwidth=bandwidth)
-    for family in (ActiveSubspace, Local, Nonlocal):
+    for family in (ActiveSubspace, AxisAligned, Local, Nonlocal):
         with pytest.raises(ValueError, match=f"`rho` must be 'uniform', 'knn' or a function, got {value}"):
             family(rho=value)
     for family in (ActiveSubspace, Uniform):
@@ -610,7 +658,7 @@ def test_wrong_parameters_are_named_with_what_came(value):
         Nonlocal(kernel=value)
     with pytest.raises(ValueError, match=f"`mollifier` must be one of logistic, .*, or an object, got {value}"):
         Nonlocal(mollifier=value)
-    for family, order in itertools.product((ActiveSubspace, Local, Nonlocal), (0, 3, "1", value)):
+    for family, order in itertools.product((ActiveSubspace, AxisAligned, Local, Nonlocal), (0, 3, "1", value)):
         with pytest.raises(ValueError, match=f"`order` must be 1 .gradients. or 2 .Hessians., got {order!r}"):
             family(order=order)
 
@@ -621,6 +669,7 @@ def test_a_jitter_that_follows_the_width():
     assert Local(jitter=None).at_width(0.3) == Local(jitter=0.6)
     assert Local(jitter=0.1).at_width(0.3) == Local(jitter=0.1)
     assert Local().at_width(0.3) == Local(jitter=0.0)
+    assert AxisAligned(jitter=None).at_width(0.3) == AxisAligned(jitter=0.6)
     with pytest.raises(
         ValueError, match="`jitter` must be a number >= 0, got None: the width of the neurons is unknown"
     ):

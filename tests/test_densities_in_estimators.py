@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from nurf import RandomFeatureMap, RandomFeatureRegressor
-from nurf.densities import ActiveSubspace, Uniform
+from nurf.densities import ActiveSubspace, AxisAligned, Uniform
 from quadrature import LEVEL, rng_of
 
 
@@ -61,10 +61,10 @@ def mean_error(density, unknown, seeds=range(5)):
     return np.exp(np.mean(np.log(errors)))
 
 
-NAMES = ["local", "nonlocal", "active_subspace", "representation"]
+GENERAL = ["local", "nonlocal", "active_subspace", "representation"]
 
 
-@pytest.mark.parametrize("density", NAMES)
+@pytest.mark.parametrize("density", GENERAL)
 @pytest.mark.parametrize("unknown", [[2], slice(None)], ids=["one column", "all columns"])
 def test_directions_of_unknown_derivatives_are_not_lost(density, unknown):
     """Without them the error is 0.3 or more, with uniform sampling 0.07.
@@ -75,7 +75,7 @@ def test_directions_of_unknown_derivatives_are_not_lost(density, unknown):
     assert mean_error(density, unknown) < 2 * mean_error("uniform", unknown)
 
 
-@pytest.mark.parametrize("density", NAMES)
+@pytest.mark.parametrize("density", [*GENERAL, "axis_aligned"])
 def test_a_named_density_without_derivatives_estimates_them(density):
     """As the default does; sharp neurons have no derivatives, and the error says what can be done."""
     X, y, *_ = friedman(0)
@@ -87,3 +87,22 @@ def test_a_named_density_without_derivatives_estimates_them(density):
         ValueError, match=r"needs gradients, got no derivatives: .*derivatives='estimate' or density='auto'"
     ):
         RandomFeatureRegressor(60, density=density, derivatives="given").fit(X, y)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["gradients", "values"])
+def test_a_sum_of_functions_of_single_inputs_is_found(known):
+    """The default takes axis-aligned neurons; the error of nonlocal sampling is 3e-3 with and 1e-2 without gradients.
+
+    The decimal logarithm of the error has a mean below -8 and a standard deviation of 1.6: one error above 1e-4 has a
+    probability below 1%, two of three below 3e-4, and 1e-3 below 1e-5.
+    """
+    errors = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, fresh = rng.random((60, 3)), rng.random((500, 3))
+        y, truth = (np.sin(4 * Z[:, 0]) + Z[:, 1] ** 2 + np.exp(Z[:, 2]) for Z in (X, fresh))
+        gradients = np.column_stack([4 * np.cos(4 * X[:, 0]), 2 * X[:, 1], np.exp(X[:, 2])]) if known else None
+        model = RandomFeatureRegressor(60, random_state=seed).fit(X, y, gradients=gradients)
+        errors.append(np.std(model.predict(fresh) - truth))
+        assert isinstance(model.density_, AxisAligned)
+    assert np.median(errors) < 1e-3

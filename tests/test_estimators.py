@@ -16,10 +16,10 @@ from sklearn.pipeline import make_pipeline
 
 from nurf import Jet, RandomFeatureMap, RandomFeatureRegressor, problems
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
-from nurf.densities import ActiveSubspace, Local, Nonlocal, Uniform
+from nurf.densities import ActiveSubspace, AxisAligned, Local, Nonlocal, Uniform
 
 WAVE, BOREHOLE = problems.get("planar_wave"), problems.get("borehole", native=True)
-DENSITIES = ["uniform", "active_subspace", "local", "nonlocal"]
+DENSITIES = ["uniform", "active_subspace", "local", "axis_aligned", "nonlocal"]
 
 
 def draw(problem=WAVE, n=300, seed=0):
@@ -547,7 +547,13 @@ class TestDensity:
     @pytest.mark.parametrize("activation", ["sigmoid", "softplus"])
     @pytest.mark.parametrize(
         ("name", "kind"),
-        [("uniform", Uniform), ("active_subspace", ActiveSubspace), ("local", Local), ("nonlocal", Nonlocal)],
+        [
+            ("uniform", Uniform),
+            ("active_subspace", ActiveSubspace),
+            ("local", Local),
+            ("axis_aligned", AxisAligned),
+            ("nonlocal", Nonlocal),
+        ],
     )
     def test_a_name_is_an_object_of_the_order_of_the_activation(self, name, kind, activation):
         jet, order = draw(), {"sigmoid": 1, "softplus": 2}[activation]

@@ -272,6 +272,20 @@ class TestWhatIsFitted:
         assert np.sqrt(np.mean((fitted.predict(FRESH) - truth) ** 2)) < 0.05
         assert "race" in str(fitted.report())
 
+    @pytest.mark.parametrize("sizes", [(4, 40), (40, 4)])
+    def test_of_several_networks_all_rows_choose_the_best(self, few, sizes, monkeypatch):
+        """The error of four neurons is many times that of 40, whichever won on the sample."""
+
+        def raced(self, scaled, rng):
+            return tuple(fit for size in sizes for fit in plain(self.set_params(n_neurons=size), scaled, rng))
+
+        X, y, gradients = make(noise=0.01)
+        plain = RandomFeatureRegressor._raced_on_sample
+        monkeypatch.setattr(RandomFeatureRegressor, "_raced_on_sample", raced)
+        fitted = model(40).fit(X, y, gradients=gradients, block_rows=100)
+        assert len(fitted.hyperplanes_) == 40
+        assert fitted.n_samples_ == len(X)
+
     def test_smooth_functions_keep_the_small_alphas_of_the_sample(self, few):
         """An analytic function of one variable without noise: alphas help that a Gram matrix cannot resolve."""
         X = np.random.default_rng(0).uniform(-1, 1, (1500, 1))

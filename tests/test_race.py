@@ -16,6 +16,7 @@ class Known:
     level: float
     rate: float = 0.0
     lane: str = "one"
+    kind: str = "any"
     handicap: float = 1.0
     width: float = 1.0
     levels: tuple[float, ...] = ()
@@ -73,6 +74,30 @@ def test_a_late_starter_wins_if_it_survives():
     arms = [Known("early", 1.0), Known("late", 4.0, rate=0.5)]
     assert run(arms).best.name == "late"
     assert run(arms, rungs=[Rung(keep=1, factor=10.0)] * 3).best.name == "early"
+
+
+def test_the_best_of_each_kind_goes_on_while_it_is_near():
+    """Two of one kind lead at first; that of another kind wins at the last size, unless it is too far behind."""
+    late = Known("late", 6.0, rate=0.5, kind="other")
+    arms = [Known("a", 1.0), Known("b", 1.1), late]
+    rungs = [Rung(keep=2, factor=2.0), Rung(), Rung()]
+    assert run(arms, rungs=rungs).best.name == "late"
+    assert run([*arms[:2], replace(late, kind="any")], rungs=rungs).best.name == "a"
+    assert run([*arms[:2], replace(late, level=7.0)], rungs=rungs).best.name == "a"
+
+
+def test_variants_of_the_best_of_each_kind_are_tried():
+    other = Known("other", 1.5, kind="other", levels=(0.1,))
+    arms = [Known("a", 1.0), Known("b", 1.2), other]
+    rungs = [Rung(breadths=(1,), factor=2.0)]
+    assert run(arms, sizes=(10,), rungs=rungs).best.level == 0.1
+    assert run([*arms[:2], replace(other, kind="any")], sizes=(10,), rungs=rungs).best.level == 1.0
+
+
+def test_the_winner_of_each_lane_is_known_at_each_size():
+    arms = [Known("a", 1.0), Known("b", 2.0), Known("c", 3.0, lane="two"), Known("d", 4.0, lane="two")]
+    outcome = run(arms, sizes=(10, 100), rungs=[Rung(keep=2, factor=5.0, rival=10.0)] * 2)
+    assert [[arm.name for arm in of_size] for of_size in outcome.lane_winners] == [["a", "c"], ["a", "c"]]
 
 
 def test_few_go_on():

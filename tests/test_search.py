@@ -26,6 +26,8 @@ from nurf.training import (
     Setting,
     Space,
     Task,
+    _arms,
+    fit_for_more_rows,
     fit_outer,
     fit_random,
     fit_searched,
@@ -272,6 +274,42 @@ class TestRace:
             fit = fit_searched(lanes)
             wins += fit.loss == Loss()
         assert wins == 5
+
+    @pytest.mark.parametrize(("n", "winner"), [(60, "values alone"), (200, "all data")])
+    def test_derivatives_of_few_samples_must_win_twice(self, n, winner, monkeypatch):
+        """In the race, which exact gradients win here, and in refits, in which they are made to lose."""
+        fitted = []
+
+        def final_fit(arm, held_out):
+            fit = plain(arm, held_out)
+            fitted.append(arm.lane)
+            return replace(fit, output_errors=1e12 * fit.output_errors) if arm.lane == "all data" else fit
+
+        jet, names = wave(n, 6.0), ("all data", "values alone")
+        widths = (Sigmoid(0.2),)
+        lanes = [
+            lane(jet, Space((Local(jitter=None),), widths, (Loss(0.01),)), [40], name=names[0]),
+            lane(jet.only(()), Space((Uniform(),), widths), [40], name=names[1]),
+        ]
+        lanes = [replace(each, search=Search(first=Rung(rival=1e12))) for each in lanes]
+        lanes[0] = replace(lanes[0], handicap=1.1)
+        plain = _arms._final_fit
+        monkeypatch.setattr(_arms, "_final_fit", final_fit)
+        fit = fit_searched(lanes)
+        assert {trial.lane for trial in fit.trials} == set(names)
+        assert min(fit.trials, key=lambda trial: trial.error).lane == "all data"
+        assert (fit.loss == Loss()) == (winner == "values alone")
+        assert fitted == (list(names) if winner == "values alone" else ["all data"])
+
+    def test_more_rows_may_carry_more_neurons(self):
+        """250 narrow neurons with a tiny alpha fit the noise of 300 samples; they are kept beside those that win."""
+        jet = wave(300, noise=0.5).only(())
+        space = Space((Uniform(),), WIDTHS[-1:])
+        noisy = fit_for_more_rows([lane(jet, space, [25, 250], alphas=np.array([1e-9]))])
+        assert [fit.network.features.n_neurons for fit in noisy] == [25, 250]
+        assert noisy[0].error < noisy[1].error
+        exact = fit_for_more_rows([lane(wave(300).only(()), space, [25, 250])])
+        assert [fit.network.features.n_neurons for fit in exact] == [250]
 
     def test_derivatives_that_count_must_be_known(self):
         jet = wave()

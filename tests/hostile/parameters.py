@@ -20,7 +20,7 @@ from nurf.solvers import L1, LogPenalty
 SHARED = {
     "activation": ["sigmoid", "erf", "softplus", "relu", activations.Sigmoid(0.2), activations.Softplus(0.3)],
     "hessian_weight": [0, 0.0, 1e-3, 1.0],
-    "density": ["auto", "uniform", "local", "nonlocal", "active_subspace", densities.Local(jitter=0.1)],
+    "density": ["auto", "uniform", "local", "nonlocal", "axis_aligned", "active_subspace", densities.Local(jitter=0.1)],
     "tail": ["auto", "none", "constant", "affine"],
     "scaling": ["box", "ball", None],
     "random_state": [0, None, np.int64(3), 2**40, np.random.RandomState(0)],

@@ -14,6 +14,7 @@ A ``Density`` holds parameters only. ``density.prepare(jet)`` returns a ``Prepar
 from collections.abc import Callable
 
 from nurf.densities._active_subspace import ActiveSubspace
+from nurf.densities._axis_aligned import AxisAligned
 from nurf.densities._base import Density, PreparedDensity
 from nurf.densities._local import Local
 from nurf.densities._nonlocal import Nonlocal
@@ -27,6 +28,7 @@ DENSITIES: dict[str, Callable[[int], Density]] = {
     "uniform": lambda order: Uniform(),
     "active_subspace": ActiveSubspace,
     "local": Local,
+    "axis_aligned": AxisAligned,
     "nonlocal": Nonlocal,
     "representation": Representation,
 }
@@ -34,6 +36,7 @@ DENSITIES: dict[str, Callable[[int], Density]] = {
 __all__ = [
     "DENSITIES",
     "ActiveSubspace",
+    "AxisAligned",
     "Cauchy",
     "Density",
     "Gaussian",

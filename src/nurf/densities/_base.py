@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -24,13 +25,23 @@ class PreparedDensity(ABC):
         """Return the logarithm of the density with respect to ``da db``, of shape (N,).
 
         ``da`` is the surface measure of the unit sphere. If all normals lie in a subspace, it is the surface measure of
-        the unit sphere in that subspace, and the density is zero elsewhere. Some densities are known only up to a
-        constant factor; their docstrings say so.
+        the unit sphere in that subspace, and the density is zero elsewhere. If there are finitely many normals, it is
+        the counting measure. Some densities are known only up to a constant factor; their docstrings say so.
         """
 
 
 class Density(ABC):
     """The parameters of a density on hyperplanes. ``prepare`` computes the density from data."""
+
+    @property
+    def label(self) -> str:
+        """The name in words: "active subspace"."""
+        return re.sub("(?<!^)([A-Z])", r" \1", type(self).__name__).lower()
+
+    @property
+    def additive(self) -> bool:
+        """Whether networks of these neurons are sums of functions of single inputs."""
+        return False
 
     @property
     def needs(self) -> frozenset[str]:

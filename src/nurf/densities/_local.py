@@ -51,13 +51,17 @@ class Local(DerivativeDensity):
         """Return a copy with ``jitter = 2 * width`` if ``jitter`` is None."""
         return replace(self, jitter=2 * width) if self.jitter is None else self
 
-    def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
+    @property
+    def _spread(self) -> float:
         if self.jitter is None:
             raise ValueError("`jitter` must be a number >= 0, got None: the width of the neurons is unknown")
+        return self.jitter
+
+    def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
         rows = scaled_rows(jet, self.order)
         _, axes = principal_axes(rows.reshape(-1, jet.n_features))
         masses = jet.weights(1) * relative_volumes(self.rho, jet) * np.sqrt(np.sum(rows**2, axis=(1, 2)))
-        return PreparedLocal(jet.X, masses, axes, self.jitter, Gaussian(), rows @ axes.T)
+        return PreparedLocal(jet.X, masses, axes, self._spread, Gaussian(), rows @ axes.T)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from nurf._types import Array, Precision
 from nurf._validation import is_number
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
-from nurf.densities import Density, Local, Nonlocal, Uniform
+from nurf.densities import AxisAligned, Density, Local, Nonlocal, Uniform
 from nurf.densities._rows import complete
 from nurf.estimators._base import TAILS, SamplesHyperplanes, choose, sampling_order, zero_derivatives
 from nurf.jets import Jet
@@ -84,7 +84,7 @@ class RacesSettings(SamplesHyperplanes):
         estimate = self._estimates(jet, activation, unusable=named is not None and bool(missing))
         densities: tuple[Density, ...] = (density,)
         if named is None:
-            densities = (Local(order, None), Nonlocal(order), Uniform()) if informative else (Uniform(),)
+            densities = self._densities(jet, order) if informative else (Uniform(),)
         elif estimate and not informative:
             densities = (Uniform(),)
         elif missing:
@@ -104,6 +104,11 @@ class RacesSettings(SamplesHyperplanes):
             self._degrees(jet, activation),
         )
 
+    def _densities(self, jet: Jet, order: int) -> tuple[Density, ...]:
+        """Return the densities that may be chosen for data with derivatives."""
+        general = (Local(order, None), Nonlocal(order), Uniform())
+        return (*general, AxisAligned(order, None)) if jet.n_features > 1 else general
+
     def _sources(self, activation: Activation, densities: tuple[Density, ...]) -> tuple[Source, ...]:
         """Return what stages may sample from."""
         growth = self._growth(activation)
@@ -119,8 +124,11 @@ class RacesSettings(SamplesHyperplanes):
     def _estimated(self, density: Density, jet: Jet, activation: Activation) -> tuple[tuple[Density, Metric], ...]:
         """Return the densities and metrics that may be built from derivatives of a network."""
         metrics = self._metrics(jet, activation)
-        pairs = [(density, metric) for metric in metrics]
-        return (*pairs, *((Uniform(), metric) for metric in metrics[1:]))
+        pairs: list[tuple[Density, Metric]] = [(density, metric) for metric in metrics]
+        if len(metrics) > 1:
+            pairs += [(Uniform(), metric) for metric in metrics[1:]]
+            pairs += [(AxisAligned(sampling_order(jet, activation), None), metrics[0])]
+        return tuple(pairs)
 
     def _width_ratios(self, activation: Activation) -> tuple[float, ...]:
         """Return how much the widths of single neurons may vary."""

@@ -61,8 +61,9 @@ class DeepFeatureRegressor(TrainsOnBlocks):
     activation : {"tanh", "silu"} or Nonlinearity, default "tanh"
         The activation of all layers.
     density : str or Density, default "auto"
-        The density of the hyperplanes of the first layer: "uniform", "active_subspace", "local", "nonlocal",
-        "representation", or an object of ``nurf.densities``. "auto" chooses between nonlocal and uniform.
+        The density of the hyperplanes of the first layer: "uniform", "active_subspace", "local",
+        "axis_aligned", "nonlocal", "representation", or an object of ``nurf.densities``. "auto" chooses between
+        nonlocal and uniform.
     scaling : {"box", "ball", None}, default "box"
         How inputs are mapped into the unit ball: each by its own range, all by one factor, or not at all.
     check_gradients : {"warn", "raise", False}, default "warn"

@@ -271,6 +271,11 @@ class EngineArm:
         return self.contest.engines[self.position].name
 
     @property
+    def kind(self) -> str:
+        """The name of the engine."""
+        return self.lane
+
+    @property
     def loss(self) -> Loss:
         """How much derivatives count."""
         return VALUES_ONLY if self.model is None else self.model.fit_.loss

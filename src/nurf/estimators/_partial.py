@@ -41,7 +41,7 @@ class Running:
 
 
 def _accumulated(units: Units, fit: ShallowFit, jet: Jet, dtype: Precision) -> Accumulation:
-    return Accumulate(lambda _: jet, units, fit.network.features, fit.loss, dtype)(Block(0, {}))
+    return Accumulate(lambda _: jet, units, ((fit.network.features, fit.loss),), dtype)(Block(0, {}))
 
 
 class FitsFurtherRows(FitsStreams):
@@ -121,7 +121,8 @@ class FitsFurtherRows(FitsStreams):
             return []
         running = running.plus(jet, fit, dtype)
         rule = LeaveOneOut(multiples=running.sample.multiples)
-        fit = fit_accumulated(fit, running.total.equations, running.units(running.sample.jet), rule, self._alphas())
+        (equations,), held = running.total.equations, running.units(running.sample.jet)
+        fit = fit_accumulated(fit, equations, held, rule, self._alphas())
         found = self._set_streamed(fit, running.units, running.sample, running.total.n_rows, self.gradient_check_)
         self._running = running
         return found

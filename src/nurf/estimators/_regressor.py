@@ -21,7 +21,7 @@ from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.ridge import Posterior
-from nurf.training import CrossFit, ShallowFit, fit_robust, fit_searched
+from nurf.training import CrossFit, ShallowFit, fit_for_more_rows, fit_robust, fit_searched
 from nurf.training._progress import watch_race
 
 SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValidation()}
@@ -45,9 +45,9 @@ class RandomFeatureRegressor(FitsFurtherRows):
         Number of neurons. Fewer are used if more do not lower the estimated error. "auto" increases the number from 150
         up to 4050 as long as each step lowers the estimated error by 5%.
     density : str or Density, default "auto"
-        The density of the hyperplanes: "uniform", "active_subspace", "local", "nonlocal", "representation", or an
-        object of ``nurf.densities``. "auto" chooses from local, nonlocal and uniform sampling, with or without a metric
-        that is learned from the gradients.
+        The density of the hyperplanes: "uniform", "active_subspace", "local", "axis_aligned", "nonlocal",
+        "representation", or an object of ``nurf.densities``. "auto" chooses from local, axis-aligned, nonlocal and
+        uniform sampling, with or without a metric that is learned from the gradients.
     activation : str or Activation, default "sigmoid"
         "sigmoid", "erf", "heaviside" (order 1), "softplus", "relu" (order 2), or an object of ``nurf.activations``.
     width : float, "auto" or "multiscale", default "auto"
@@ -215,12 +215,20 @@ class RandomFeatureRegressor(FitsFurtherRows):
         lanes = self._lanes(scaled, selected if rule is None else rule, rng)
         search_for = choose("loss", self.loss, {"squared": fit_searched, "huber": fit_robust})
         progress = watch_race(lanes, self._verbosity())
-        fit = search_for(lanes, progress)
+        fit: ShallowFit = search_for(lanes, progress)
         if progress is not None:
             progress.done(fit)
         if rule is not None:
             return fit, "validation samples"
         return fit, "refits on folds" if lanes[0].refits else NAMES[self.selection]
+
+    def _raced_on_sample(self, scaled: Jet, rng: np.random.Generator) -> tuple[ShallowFit, ...]:
+        lanes = self._lanes(scaled, choose("selection", self.selection, SELECTION), rng)
+        progress = watch_race(lanes, self._verbosity())
+        fits = fit_for_more_rows(lanes, progress)
+        if progress is not None:
+            progress.done(fits[0])
+        return fits
 
     def _set_result(
         self,

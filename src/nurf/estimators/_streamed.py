@@ -42,8 +42,9 @@ class FitsStreams(FitsInBlocks, ShallowRegressor, ReducesInputs):
     """A regressor whose outer weights can be found from blocks of rows, which are read one after the other.
 
     One pass over the blocks finds the extent of the data and draws two samples of rows; the race over settings is run
-    on the first of them; a second pass adds up the normal equations of the network that won; alpha and the error come
-    from rows of the second sample, which leave the fit in turn.
+    on the first of them; a second pass adds up the normal equations of the network that won, and those of the best of
+    the last size if it is another one; alpha and the error come from rows of the second sample, which leave the fit in
+    turn.
     """
 
     scaling: Any
@@ -51,8 +52,8 @@ class FitsStreams(FitsInBlocks, ShallowRegressor, ReducesInputs):
     check_gradients: Any
 
     @abstractmethod
-    def _raced(self, scaled: Jet, rng: np.random.Generator) -> tuple[ShallowFit, str]:
-        """Return the winner of the race on a sample, and how errors were estimated."""
+    def _raced_on_sample(self, scaled: Jet, rng: np.random.Generator) -> tuple[ShallowFit, ...]:
+        """Return the winner of the race on a sample, and others that may be better on all rows."""
 
     @abstractmethod
     def _set_result(
@@ -87,16 +88,20 @@ class FitsStreams(FitsInBlocks, ShallowRegressor, ReducesInputs):
         units = Units(scaling, summary.mean_weight)
         file = self._checkpoint(checkpoint, summary, seed)
         state = (None if file is None else file.read()) or {}
-        fit = state.get("fit") or stream.call(partial(self._raced, weighted(summary.raced, units), rng))[0]
-        neurons = fit.network.features.n_neurons
-        progress = watch_blocks(summary.n_rows, neurons, fit.loss, self._verbosity())
-        task = Accumulate(read_block, units, fit.network.features, fit.loss, self._precision())
-        total = _accumulate(stream, task, fit, file, state.get("tree"), progress)
+        fits: tuple[ShallowFit, ...] = state.get("fits") or stream.call(
+            partial(self._raced_on_sample, weighted(summary.raced, units), rng)
+        )
+        problems = tuple((fit.network.features, fit.loss) for fit in fits)
+        progress = watch_blocks(summary.n_rows, problems, self._verbosity())
+        task = Accumulate(read_block, units, problems, self._precision())
+        total = _accumulate(stream, task, fits, file, state.get("tree"), progress)
         if total.n_rows != summary.n_rows:
             raise ValueError(f"blocks must be the same each time, got {summary.n_rows} rows and then {total.n_rows}")
         held, multiples = units(summary.held.jet), summary.held.multiples
-        found_all = fit_accumulated(fit, total.equations, held, LeaveOneOut(multiples=multiples), self._alphas())
-        of_sample = fit_of_sample(fit, found_all, held, multiples)
+        rule, pairs = LeaveOneOut(multiples=multiples), zip(fits, total.equations, strict=True)
+        to_all = [fit_accumulated(fit, equations, held, rule, self._alphas()) for fit, equations in pairs]
+        found_all = min(to_all, key=lambda fit: fit.error)
+        of_sample = fit_of_sample(fits[0], found_all, held, multiples)
         if of_sample is None:
             found += self._set_streamed(found_all, units, summary.held, summary.n_rows, check)
         else:
@@ -129,7 +134,7 @@ class FitsStreams(FitsInBlocks, ShallowRegressor, ReducesInputs):
 def _accumulate(
     stream: Stream,
     task: Accumulate,
-    fit: ShallowFit,
+    fits: tuple[ShallowFit, ...],
     file: Checkpoint | None,
     tree: Tree[Accumulation] | None,
     progress: Callable[[int], None] | None,
@@ -139,7 +144,7 @@ def _accumulate(
 
     def after(tree: Tree[Accumulation]) -> None:
         if file is not None:
-            file.write({"fit": fit, "tree": tree})
+            file.write({"fits": fits, "tree": tree})
         if progress is not None:
             progress(sum(total.n_rows for _, total in tree.runs))
 

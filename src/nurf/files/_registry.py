@@ -12,6 +12,7 @@ from nurf._scaling import Scaling
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.densities import (
     ActiveSubspace,
+    AxisAligned,
     Cauchy,
     Gaussian,
     Local,
@@ -158,7 +159,7 @@ def _limit_average(values: Fields) -> None:
 
 
 _ACTIVATIONS = (Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus, SiLU, Tanh)
-_DENSITIES = (ActiveSubspace, Local, Nonlocal, Representation, Uniform)
+_DENSITIES = (ActiveSubspace, AxisAligned, Local, Nonlocal, Representation, Uniform)
 _PARTS_OF_DENSITIES = (Ball, Box, Cauchy, Gaussian, Logistic, Metropolis, Rejection)
 _KERNELS = (ErfKernel, GaussianKernel, MaternKernel)
 _NETWORKS = (Centers, DeepNetwork, Features, Functionals, Hyperplanes, KernelAverage, KernelNetwork, ShallowNetwork)

@@ -1,6 +1,6 @@
 """Fits as pure functions: data in, a ``Fit`` out."""
 
-from nurf.training._arms import fit_searched
+from nurf.training._arms import fit_for_more_rows, fit_searched
 from nurf.training._crossfit import CrossFit
 from nurf.training._deep import DeepOptions, DeepSetting, DeepSpec
 from nurf.training._deep_fit import DeepCycle, DeepFit
@@ -54,6 +54,7 @@ __all__ = [
     "WideFit",
     "WideLane",
     "fit_adaptive",
+    "fit_for_more_rows",
     "fit_huber",
     "fit_outer",
     "fit_random",

@@ -19,6 +19,8 @@ from nurf.training._race import finite, race, score
 from nurf.training._settings import FromData, Setting
 from nurf.training._stages import State, grow, require_derivatives
 
+ADDITIVE = "additive"
+
 
 @dataclass(frozen=True, eq=False)
 class SampledArm:
@@ -64,6 +66,12 @@ class SampledArm:
     def loss(self) -> Loss:
         """How much derivatives count."""
         return self.setting.loss
+
+    @property
+    def kind(self) -> str:
+        """Sums of functions of single inputs, if all neurons are axis-aligned, or networks of any kind."""
+        kept = self.before is None or not self.setting.source.keeps_neurons or self.before.kind == ADDITIVE
+        return ADDITIVE if self.setting.density.additive and kept else "general"
 
     @property
     def error(self) -> float:
@@ -202,17 +210,43 @@ def _pooled(
 def fit_searched(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = None) -> ShallowFit:
     """Return the best sampled network of a race over the settings of all lanes, which share search and sizes.
 
+    The error of a winner is the smallest of many, and too small by chance. So with few samples a lane with a handicap
+    must win twice: in the race, and in refits on other folds against lanes with less of it.
+
     ``watch`` is called with each trial of the race.
     """
-    best, trials = _winner(lanes, watch)
-    history = best.history(best.contest.final)
-    (state,) = best.states(best.contest.final)
-    fit = replace(state.fit, output_errors=best.output_errors, stage=history[-1], history=history, trials=trials)
-    return _with_estimate(fit, best, lanes[0].final_folds[1])  # the first lane has all the data
+    finalists, _, trials = _finalists(lanes, watch)
+    best = min(finalists, key=score)
+    contenders = [best]
+    if best.contest.refits:
+        contenders += [arm for arm in finalists if arm.handicap < best.handicap]
+    held_out = lanes[0].final_folds[1]  # the first lane has all the data
+    fits = [(_final_fit(arm, held_out), arm.handicap) for arm in contenders]
+    fit, _ = min(fits, key=lambda pair: pair[0].error * pair[1])
+    return replace(fit, trials=trials)
 
 
-def _winner(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None) -> tuple[SampledArm, tuple[Trial, ...]]:
-    """Return the winner of the race, and all its trials. A smaller size than the last must win clearly."""
+def fit_for_more_rows(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = None) -> tuple[ShallowFit, ...]:
+    """Return the fit to a sample of many rows, and that of the last size if it may be the better one on all rows.
+
+    A noisy sample may carry fewer neurons than all rows. If a smaller size has the smaller error, both fits are
+    returned, the best on the sample first; unless its alpha is so small that there is no noise, and more rows do not
+    help.
+    """
+    finalists, last, trials = _finalists(lanes, watch)
+    fits = [_final_fit(min(finalists, key=score), ())]
+    if fits[0].network.features.n_neurons < last.size and not fits[0].precise:
+        fits.append(_final_fit(last, ()))
+    return tuple(replace(fit, trials=trials) for fit in fits)
+
+
+def _finalists(
+    lanes: Sequence[Lane], watch: Callable[[Trial], None] | None
+) -> tuple[list[SampledArm], SampledArm, tuple[Trial, ...]]:
+    """Return the winner of each lane that is not too far behind, that of the last size, and all trials of the race.
+
+    A smaller size than the last must win clearly.
+    """
     search, sizes = lanes[0].search, lanes[0].sizes
     arms = [SampledArm(lane, setting) for lane in lanes for setting in lane.space.first_settings()]
     for lane in lanes:
@@ -223,23 +257,29 @@ def _winner(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None) -> tup
                 )
     rungs = search.rungs(len(sizes), len(lanes[0].task.jet))
     outcome = race(arms, sizes, rungs, improvement=search.improvement, margin=search.margin, watch=watch)
-    *smaller, last = outcome.winners
-    doubt = search.uncertainty(lanes[0].n_effective)
-    ahead = [arm.on_all_data() for arm in (*(arm for arm in smaller if doubt * score(arm) <= score(last)), last)]
-    return min(ahead, key=score), outcome.trials
+    doubt, finalists = search.uncertainty(lanes[0].n_effective), []
+    for lane in lanes:
+        winners = [arm for of_size in outcome.lane_winners for arm in of_size if arm.contest is lane]
+        last = winners[-1] if winners[-1].size == outcome.winners[-1].size else outcome.winners[-1]
+        ahead = [arm.on_all_data() for arm in winners if arm is last or doubt * score(arm) <= score(last)]
+        finalists += [min(ahead, key=score)] if ahead else []
+    limit = search.first.rival * min(map(score, finalists))
+    return [arm for arm in finalists if score(arm) <= limit], outcome.winners[-1], outcome.trials
 
 
-def _with_estimate(fit: ShallowFit, arm: SampledArm, held_out: Sequence[Jet]) -> ShallowFit:
-    """Return the fit of the arm that won, with its error estimated by refits without the samples that are held out.
+def _final_fit(arm: SampledArm, held_out: Sequence[Jet]) -> ShallowFit:
+    """Return the fit of an arm to all data, with its error estimated by refits without samples that are held out.
 
     If the errors of the race are those of refits on folds, the larger of both estimates is taken. If they are
     leave-one-out errors, they are multiplied by the factor by which those of the refits are too small, and are at least
     what the refits differ by between the samples. If nothing is held out, the fit stays as it is.
     """
-    lane = arm.contest
-    splits, _ = lane.final_folds
-    if not splits:
+    lane, history = arm.contest, arm.history(arm.contest.final)
+    (state,) = arm.states(lane.final)
+    fit = replace(state.fit, output_errors=arm.output_errors, stage=history[-1], history=history)
+    if not held_out:
         return fit
+    splits, _ = lane.final_folds
     refits = [state.fit for state in arm.states(splits)]
     networks = [refit.network for refit in refits]
     if lane.refits:

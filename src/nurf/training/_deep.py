@@ -20,7 +20,7 @@ from nurf.solvers.trained._loss import Parameters
 
 @dataclass(frozen=True)
 class DeepSetting:
-    """What may be chosen for a run: the law of the first layer, its scale, and the loss.
+    """What may be chosen for a run: the density of the first layer, its scale, and the loss.
 
     Parameters
     ----------

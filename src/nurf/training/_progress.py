@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from nurf.networks import Features
 from nurf.solvers._rows import Loss, rows_per_sample
 from nurf.training._deep_fit import DeepCycle
 from nurf.training._fit import ShallowFit, Trial
@@ -45,15 +46,16 @@ def watch_trials(verbose: int, unit: str) -> RaceProgress | None:
     return RaceProgress(unit) if verbose else None
 
 
-def watch_blocks(n_rows: int, n_neurons: int, loss: Loss, verbose: int) -> Callable[[int], None] | None:
+def watch_blocks(n_rows: int, problems: Sequence[tuple[Features, Loss]], verbose: int) -> Callable[[int], None] | None:
     """Return what is called with the number of rows whose normal equations are done, or None for silence.
 
     Log how long all of them may take on this machine alone, if long.
     """
-    seconds = n_rows * n_neurons**2 * (1 + len(loss.orders)) / _operations_per_second()
+    operations = sum(n_rows * features.n_neurons**2 * (1 + len(loss.orders)) for features, loss in problems)
+    seconds = operations / _operations_per_second()
     if seconds > LONG:
         words = "adding up %d samples for %d neurons may take about %s on one machine"
-        LOGGER.warning(words, n_rows, n_neurons, _duration(seconds))
+        LOGGER.warning(words, n_rows, max(features.n_neurons for features, _ in problems), _duration(seconds))
     start, said = time.perf_counter(), [time.perf_counter()]
 
     def progress(done: int) -> None:

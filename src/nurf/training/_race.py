@@ -26,6 +26,11 @@ class Arm(Protocol):
         ...
 
     @property
+    def kind(self) -> str:
+        """The class of functions that it can represent. The best of each kind goes on while it is near the best."""
+        ...
+
+    @property
     def regularity(self) -> tuple[float, ...]:
         """A measure by which near-equals are decided: the larger, the better."""
         ...
@@ -79,13 +84,15 @@ class Rung:
     branch : bool
         Whether arms go on to this size in many ways, or in the most promising only.
     breadths : tuple of int
-        In each round, the variants of so many of the best arms of each lane are tried.
+        In each round, the variants of so many of the best arms of each lane are tried, and those of the best arm of
+        each other kind that is within ``factor`` of them.
     refits : int
         The cheap variants of so many of the best arms of each lane are tried at the end, and again for new best ones.
     keep : int
         At most so many arms of each lane go on to the next size, ...
     factor : float
-        ... those whose error is within this factor of the smallest of the lane.
+        ... those whose error is within this factor of the smallest of the lane. If all are of one kind, the best of
+        each other kind within the factor goes on, too: it may be ahead with more neurons.
     rival : float
         A lane takes part in further rounds and sizes if its smallest error is within this factor of that of the leading
         lane, times the handicap of the latter.
@@ -101,9 +108,10 @@ class Rung:
 
 @dataclass(frozen=True)
 class Outcome(Generic[A]):
-    """The winner of each size, and all arms that were tried on the way."""
+    """The winner of each size, that of each lane at each size, and all arms that were tried on the way."""
 
     winners: tuple[A, ...]
+    lane_winners: tuple[tuple[A, ...], ...]
     trials: tuple[Trial, ...]
 
     @property
@@ -140,6 +148,7 @@ def race(
     """
     trials: list[Trial] = []
     winners: list[A] = []
+    lane_winners: list[tuple[A, ...]] = []
     going: Sequence[A] = arms
     for size, rung in zip(sizes, rungs, strict=True):
         pool: dict[Hashable, A] = {}
@@ -147,17 +156,19 @@ def race(
             going = [branch for arm in going for branch in arm.branches(rung.branch)]
         _grow(going, size, pool, trials, watch)
         for breadth in rung.breadths:
-            leaders = [arm for lane in _lanes(pool.values(), rung.rival) for arm in lane[:breadth]]
+            lanes = _lanes(pool.values(), rung.rival)
+            leaders = [arm for lane in lanes for arm in _leaders(lane, breadth, rung.factor)]
             _grow([variant for arm in leaders for variant in arm.variants()], size, pool, trials, watch)
         for _ in range(2):
             leaders = [arm for lane in _lanes(pool.values(), rung.rival) for arm in lane[: rung.refits]]
             _grow([variant for arm in leaders for variant in arm.refits()], size, pool, trials, watch)
         before = min(map(score, winners), default=np.inf)
         winners.append(most_regular(list(pool.values()), margin))
+        lane_winners.append(tuple(most_regular(lane, margin) for lane in _lanes(pool.values(), np.inf)))
         if not score(winners[-1]) < (1 - improvement) * before:
             break
         going = _survivors(pool.values(), rung)
-    return Outcome(tuple(winners), tuple(trials))
+    return Outcome(tuple(winners), tuple(lane_winners), tuple(trials))
 
 
 def most_regular(arms: Sequence[A], margin: float) -> A:
@@ -204,8 +215,17 @@ def _survivors(arms: Iterable[A], rung: Rung) -> list[A]:
     going: list[A] = []
     for lane in _lanes(arms, rung.rival):
         different = {str(arm): arm for arm in reversed(lane) if score(arm) <= rung.factor * score(lane[0])}
-        going += sorted(different.values(), key=score)[: rung.keep]
+        going += _leaders(sorted(different.values(), key=score), rung.keep, rung.factor)
     return going
+
+
+def _leaders(lane: Sequence[A], n: int, factor: float) -> list[A]:
+    """Return the first ``n`` arms of a lane, and the best of each other kind within ``factor`` of the first arm."""
+    leaders = list(lane[:n])
+    for arm in lane[n:]:
+        if score(arm) <= factor * score(lane[0]) and arm.kind not in {leader.kind for leader in leaders}:
+            leaders.append(arm)
+    return leaders
 
 
 def finite(error: float) -> float:

@@ -133,7 +133,7 @@ class Setting:
         return self.density.needs | self.metric.needs
 
     def __str__(self) -> str:
-        parts = [type(self.density).__name__.lower(), f"width {self.activation.typical_width:.3g}"]
+        parts = [self.density.label, f"width {self.activation.typical_width:.3g}"]
         parts += [f"times 1/{self.width_ratio:g} to {self.width_ratio:g}"] if self.width_ratio > 1 else []
         parts += [f"{self.metric.name} metric"] if self.metric.needs else []
         parts += [f"from the {self.source.name}"]

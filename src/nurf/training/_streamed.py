@@ -140,42 +140,45 @@ class Accumulation:
     ----------
     n_rows : int
         Number of rows of positive weight.
-    equations : NormalEquations
+    equations : tuple of NormalEquations
+        Those of each network.
     """
 
     n_rows: int
-    equations: NormalEquations
+    equations: tuple[NormalEquations, ...]
 
     def __add__(self, other: Accumulation) -> Accumulation:
         """Return those of the rows of both."""
-        return Accumulation(self.n_rows + other.n_rows, self.equations + other.equations)
+        pairs = zip(self.equations, other.equations, strict=True)
+        return Accumulation(self.n_rows + other.n_rows, tuple(mine + more for mine, more in pairs))
 
 
 @dataclass(frozen=True, eq=False)
 class Accumulate:
-    """The map from a block to its normal equations.
+    """The map from a block to the normal equations of one or more networks.
 
     Parameters
     ----------
     read : callable
         From a block to a jet.
     units : Units
-    features : Features
-    loss : Loss
+    problems : tuple of (Features, Loss)
+        What is fitted.
     dtype : numpy.float64 or numpy.float32
         See ``fit_outer``.
     """
 
     read: Callable[[Block], Jet]
     units: Units
-    features: Features
-    loss: Loss
+    problems: tuple[tuple[Features, Loss], ...]
     dtype: Precision = np.float64
 
     def __call__(self, block: Block) -> Accumulation:
         """Return the normal equations of a block."""
         jet = self.units(self.read(block))
-        equations = NormalEquations.from_some(self.features, jet, self.loss, self.dtype)
+        equations = tuple(
+            NormalEquations.from_some(features, jet, loss, self.dtype) for features, loss in self.problems
+        )
         return Accumulation(int(np.count_nonzero(jet.weights(0))), equations)
 
 

@@ -162,6 +162,11 @@ class WideArm:
         return self.contest.name
 
     @property
+    def kind(self) -> str:
+        """The same for all."""
+        return "process"
+
+    @property
     def regularity(self) -> tuple[float, ...]:
         """More data first."""
         return (len(self.contest.jet.known),)
