@@ -25,7 +25,7 @@ from nurf.solvers.ridge import (
     _least_squares,
     largest_near_best,
 )
-from nurf.solvers.ridge._least_squares import CHOLESKY_ALPHA
+from nurf.solvers.ridge._cholesky import RESOLVED
 from nurf.training import fit_outer
 
 D, WIDTH = 3, 0.3
@@ -395,7 +395,7 @@ class TestGeneralizedCrossValidation:
     @pytest.mark.parametrize("alpha", [1e-12, 1e-15])
     def test_interpolation_is_no_proof_of_accuracy(self, form, alpha):
         if form is CholeskyRidge:
-            alpha = CHOLESKY_ALPHA  # it is not for smaller ones, which are lost in rounding
+            alpha = RESOLVED  # it is not for smaller ones, which are lost in rounding
         features, jet = problem((15, 40), 0)
         found = errors(GeneralizedCrossValidation(), form, features, jet, np.array([alpha]))
         assert np.isfinite(found)
@@ -452,3 +452,19 @@ def test_one_alpha_that_is_not_tiny_takes_a_cholesky_factorisation(monkeypatch):
     for rule in (LeaveOneOut(), GeneralizedCrossValidation()):
         found, path = (fit_outer(features, jet, alphas=alphas, rule=rule) for alphas in (ALPHAS[1:2], ALPHAS))
         assert_allclose(found.mean_squares[0], path.mean_squares[1], rtol=1e-6)
+
+
+def test_a_tail_that_explains_nearly_all_leaves_no_cholesky_factorisation(monkeypatch):
+    """Neurons that are wide are nearly affine: what is left of their Gram matrix is within its rounding."""
+    monkeypatch.setattr(_least_squares, "FEW", 10)
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (400, 2))
+    planes = Hyperplanes.through(X[:200], rng.normal(size=(200, 2)))
+    jet = Jet(X, np.sin(3 * X[:, 0]) + X[:, 1] ** 2)
+    chosen = {}
+    for width, degree in ((0.1, 1), (20.0, 0), (20.0, 1)):
+        problem = LeastSquares(Features(planes, Sigmoid(width), degree), jet)
+        chosen[width, degree] = type(problem.ridge(alphas=np.array([1e-5])))
+        fit = fit_outer(problem.features, jet, alphas=np.array([1e-5]))
+        assert np.all(np.isfinite(fit.network.coefficients))
+    assert chosen == {(0.1, 1): CholeskyRidge, (20.0, 0): CholeskyRidge, (20.0, 1): PrimalRidge}

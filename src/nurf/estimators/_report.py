@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -15,7 +15,7 @@ from nurf._types import Array
 from nurf.solvers import VALUES_ONLY
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.process import rounding_floor
-from nurf.training import DeepFit, Fit, Setting, ShallowFit, SparseFit, Trial, WideFit
+from nurf.training import DeepFit, Fit, Setting, ShallowFit, SparseFit, Stage, Trial, WideFit
 from nurf.training._deep_fit import ALL_BLOCKS, ALL_ROWS
 
 SHOWN = 5  # of the arms that were tried at one size
@@ -73,7 +73,7 @@ def describe(
     lines = [("neurons", f"{features.n_neurons}" + (f" (stages of {sizes})" if len(fit.history) > 1 else ""))]
     lines += reduction
     if setting is not None:
-        lines += [("density", _density(setting)), ("width", _width(setting, fit))]
+        lines += [("density", _densities(fit.history) or _density(setting)), ("width", _width(setting, fit))]
     lines += [
         ("derivatives in the loss", derivatives),
         ("alpha", f"{fit.alpha:.2g}, by {rule}"),
@@ -297,6 +297,16 @@ def describe_sampling(setting: Setting | None) -> str:
     if setting is None or not setting.needs:
         return "not used"  # derivatives that are estimated may contain the known ones, or not
     return "used in the sampling only" if setting.source.keeps_neurons else "not used in the loss"
+
+
+def _densities(history: Sequence[Stage]) -> str:
+    """Return the densities of the stages whose neurons are in the network, if these differ."""
+    kept: list[Setting] = []
+    for stage in history:
+        if stage.setting is not None:
+            kept = [*(kept if stage.setting.source.keeps_neurons else ()), stage.setting]
+    last_of_each = {type(setting.density): setting for setting in kept}
+    return ", then ".join(map(_density, last_of_each.values())) if len(last_of_each) > 1 else ""
 
 
 def _density(setting: Setting) -> str:

@@ -109,6 +109,10 @@ class SampledArm:
             yield SampledArm(self.contest, setting, self._start(setting), self if same_neurons else None)
         for setting in space.estimates(self.setting):
             yield SampledArm(self.contest, setting, before=self)
+        if self.kind == ADDITIVE and self.contest.sizes[0] < self.contest.sizes[-1]:
+            starts_alone = self.before is None or not self.setting.source.keeps_neurons
+            start = replace(self._ungrown, size=self._smaller_size) if starts_alone else self.before
+            yield from (SampledArm(self.contest, setting, start) for setting in space.complements(self.setting))
 
     def refits(self) -> Iterator[SampledArm]:
         """Yield arms with other weights of derivatives in the loss, or with derivatives estimated once more."""
@@ -120,7 +124,8 @@ class SampledArm:
     def branches(self, many: bool) -> Iterator[SampledArm]:
         """Yield the arms that go on from this one: with the same setting, another source, or narrower neurons.
 
-        If narrower neurons helped at the last size, they may help again.
+        If narrower neurons helped at the last size, they may help again. Axis-aligned neurons may go on with others,
+        which represent what is not a sum of functions of single inputs.
         """
         space = self.contest.space
         yield SampledArm(self.contest, self.setting, before=self)
@@ -132,6 +137,9 @@ class SampledArm:
             position = space.activations.index(self.setting.activation)
             for activation in space.activations[position + 1 : position + 2]:
                 yield SampledArm(self.contest, replace(self.setting, activation=activation), before=self)
+        if self.kind == ADDITIVE:
+            complements = space.complements(self.setting)
+            yield from (SampledArm(self.contest, setting, before=self) for setting in complements[: 2 if many else 1])
 
     @property
     def _narrowed(self) -> bool:
@@ -146,8 +154,17 @@ class SampledArm:
         """Return the arm from which a variant starts: for a residual there must be one."""
         if self.before is not None or not setting.source.derived or FromData() not in self.contest.space.sources:
             return self.before
-        size = int(np.ceil(self.size / self.contest.search.growth))
-        return SampledArm(self.contest, replace(setting, source=FromData()), size=size)
+        return SampledArm(self.contest, replace(setting, source=FromData()), size=self._smaller_size)
+
+    @property
+    def _smaller_size(self) -> int:
+        """The number of neurons of a stage before this one."""
+        return int(np.ceil(self.size / self.contest.search.growth))
+
+    @property
+    def _ungrown(self) -> SampledArm:
+        """The arm before it was grown."""
+        return SampledArm(self.contest, self.setting, self.before)
 
     def states(self, splits: tuple[Split, ...]) -> tuple[State, ...]:
         """Return the neurons on given data, from which the next stage can go on."""

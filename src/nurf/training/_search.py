@@ -195,6 +195,11 @@ class Space:
         for source in self.sources:
             yield replace(setting, source=source)
 
+    def complements(self, setting: Setting) -> tuple[Setting, ...]:
+        """Return settings of a stage after axis-aligned neurons, for what these cannot represent."""
+        start = replace(setting, source=self.sources[-1], metric=self.metrics[0])
+        return tuple(replace(start, density=density) for density in self.densities if not density.additive)
+
     def losses_near(self, loss: Loss) -> tuple[Loss, ...]:
         """Return the losses with less and more weight on derivatives, and the one with the least."""
         return tuple(dict.fromkeys((*_next_to(self.losses, loss), self.losses[0])))

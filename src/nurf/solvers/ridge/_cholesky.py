@@ -16,6 +16,8 @@ from nurf.solvers.ridge._hat import HatBlocks
 from nurf.solvers.ridge._normal_equations import NormalEquations
 from nurf.solvers.ridge._primal import Elimination
 
+RESOLVED = 1e-10  # in units of the Gram matrix: rounding errors are about N EPS of it, and may make it indefinite
+
 
 class CholeskyRidge(Ridge):
     """Ridge regression by a Cholesky factorisation ``A + alpha N = L L^T`` for each alpha, ``A`` as in ``PrimalRidge``.
@@ -38,10 +40,17 @@ class CholeskyRidge(Ridge):
         self._tail = Elimination.of(equations)
         self.tail_rank, self._matrix = self._tail.rank, self._tail.matrix(equations)
         left = float(np.trace(self._matrix) / self.n_neurons)
-        energy = float(equations.gram.diagonal()[: self.n_neurons].mean() / self.total_weight)
-        self._set_energy(left, energy, equations.noise / self.total_weight)
+        self._gram_energy = float(equations.gram.diagonal()[: self.n_neurons].mean() / self.total_weight)
+        self._set_energy(left, self._gram_energy, equations.noise / self.total_weight)
         self._factors: dict[float, Array] = {}
         self._energy = equations.energy / self.total_weight
+
+    def resolves(self, alpha: float) -> bool:
+        """Return whether an alpha, in units of ``feature_energy``, is beyond the rounding of the Gram matrix.
+
+        If the tail explains nearly all of the neurons, what is left of the Gram matrix is near its rounding.
+        """
+        return alpha >= self.smallest_alpha and alpha * self.feature_energy >= RESOLVED * self._gram_energy
 
     def solve(self, alphas: Array) -> Array:
         """Return the outer weights and tail coefficients for every alpha, of shape (A, N + t, k)."""

@@ -17,7 +17,6 @@ from nurf.solvers.ridge._precise import PreciseRidge, precise_cost
 from nurf.solvers.ridge._primal import PrimalRidge
 
 FEW = 300  # neurons up to which eigenvectors take little time
-CHOLESKY_ALPHA = 1e-10  # below which rounding errors may make a matrix indefinite
 MANY = 6000  # neurons and rows above which a factorisation takes minutes, and several times the memory of a Gram matrix
 VERY_MANY = 20_000  # neurons above which a Gram matrix takes more than 3 GB
 
@@ -65,11 +64,10 @@ class LeastSquares:
             return IterativeRidge(self.features, self.jet, loss, equations)
         if self.features.n_neurons > rows:
             return DualRidge(self.features, self.jet, loss)
-        single = alphas is not None and len(alphas) == 1 and float(alphas[0]) >= CHOLESKY_ALPHA
         equations = self.equations(loss)
-        if alphas is not None and single and self.features.n_neurons > FEW:
+        if alphas is not None and len(alphas) == 1 and self.features.n_neurons > FEW:
             cholesky = CholeskyRidge(self.features, self.jet, loss, equations)
-            if float(alphas[0]) >= cholesky.smallest_alpha:
+            if cholesky.resolves(float(alphas[0])):
                 return cholesky
         return PrimalRidge(self.features, self.jet, loss, equations)
 
