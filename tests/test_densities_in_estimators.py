@@ -106,3 +106,25 @@ def test_a_sum_of_functions_of_single_inputs_is_found(known):
         errors.append(np.std(model.predict(fresh) - truth))
         assert isinstance(model.density_, AxisAligned)
     assert np.median(errors) < 1e-3
+
+
+def test_what_is_no_such_sum_is_left_to_other_neurons():
+    """A sum of functions of single inputs and an interaction: axis-aligned neurons first, others from the residual.
+
+    Axis-aligned neurons alone have errors of 0.036 to 0.041, local and nonlocal ones 0.012 to 0.055. The logarithm of
+    the error of both together has the mean -6.8 and the standard deviation 0.5 over seeds: 0.01 is four of them away.
+    """
+    errors, f = [], partly_additive
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, fresh = rng.random((160, 4)), rng.random((500, 4))
+        gradients = np.column_stack([f(X + 1e-30j * unit).imag / 1e-30 for unit in np.eye(4)])
+        model = RandomFeatureRegressor(310, random_state=seed).fit(X, f(X), gradients=gradients)
+        errors.append(np.std(model.predict(fresh) - f(fresh)))
+        assert "AxisAligned of the data, then " in str(model.report())
+    assert np.median(errors) < 0.01
+
+
+def partly_additive(X):
+    sums = np.sin(6 * X[:, 0]) + np.exp(2 * X[:, 1]) / 4 + np.tanh(6 * X[:, 2] - 3)
+    return sums + 0.1 * np.sin(4 * X[:, 0] * X[:, 1]) * (1 + X[:, 3])
