@@ -85,8 +85,7 @@ def ratio(*pairs):
     """The geometric mean of the ratios of errors.
 
     In 20 trials with other seeds the logarithms of the ratios had standard deviations of 0 to 1.4. The bounds below are
-    at least 3.7 standard deviations of their mean over the seeds, one false alarm in 10,000, away from what was found:
-    with four seeds where derivatives lower the error a hundredfold.
+    at least 3.7 standard deviations of their mean over the seeds, one false alarm in 10,000, away from what was found.
     """
     return np.exp(np.mean([np.log(first / second) for first, second in pairs]))
 

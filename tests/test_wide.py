@@ -555,12 +555,15 @@ class TestHostileData:
         assert np.all(np.mean(np.log(ratios), axis=0) < 0.43)
 
     def test_right_gradients_help(self):
-        """From 12 samples: the geometric mean of the ratios over seeds is about 0.1."""
+        """From 12 samples: over 30 seeds, the logarithms of the ratios were -6.6, with a standard deviation of 1.3.
+
+        The mean over three seeds stays below -6.6 + 5 * 1.3 / sqrt(3) = -2.8.
+        """
         ratios = []
-        for seed in range(5):
+        for seed in range(3):
             X = points(12, 2, seed)
             ratios.append(error(fitted(12, 2, seed, metric="scales")) / error(model(metric="scales").fit(X, f(X))))
-        assert np.exp(np.mean(np.log(ratios))) < 0.3
+        assert np.exp(np.mean(np.log(ratios))) < 0.1
 
 
 class TestFormsOfDerivatives:
