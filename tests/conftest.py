@@ -5,6 +5,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from threadpoolctl import threadpool_limits
 
 # What NumPy and scikit-learn read when they are loaded. `pytest -n` starts a process for each core: one thread each.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
@@ -29,6 +30,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     import perturbation  # which loads NumPy
 
+    threadpool_limits(1)  # a plugin of pytest, that of zarr, may have loaded it before the variables were set
     rounding, shift = config.getoption("rounding"), config.getoption("shift_seeds")
     if rounding:
         perturbation.perturb_rounding(rounding)

@@ -27,7 +27,7 @@ def data(n, d, seed, terms=1, noise=0.0):
 
 
 def interrupted(folder, what):
-    """Fit to ten blocks; kill the process in the seventh of the second pass, or go on from there, or do all at once."""
+    """Fit to ten blocks; kill the process in the seventh of the second pass, or go on from there and do all at once."""
     Search.max_rows, _checkpoint.INTERVAL = 300, 0.0
     arrays, passes = data(1000, 3, 0), []
 
@@ -42,9 +42,10 @@ def interrupted(folder, what):
     if what == "resume":
         with state.open("rb") as file:
             print(f"resumed after {pickle.load(file)[1]['tree'].n_blocks} blocks")
-    model = RandomFeatureRegressor(30, random_state=0, **SETTING)
-    model.fit_blocks(source, checkpoint=None if what == "whole" else state)
-    np.save(folder / f"{what}.npy", model.predict(arrays[0]))
+    for name, checkpoint in (("resumed", state), ("whole", None)):
+        model = RandomFeatureRegressor(30, random_state=0, **SETTING)
+        model.fit_blocks(source, checkpoint=checkpoint)
+        np.save(folder / f"{name}.npy", model.predict(arrays[0]))
 
 
 def mapped(folder, name, shape, mode):

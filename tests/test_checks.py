@@ -233,9 +233,11 @@ def test_right_gradients_are_not_accused(problem, noise, n, n_seeds):
     for seed in range(n_seeds):
         rng = np.random.default_rng(seed)
         X, y, gradients = sample(problem, n, seed)
-        noisy = y + noise * y.std() * rng.normal(size=n)
-        noisy_too = gradients * (1 + noise * rng.normal(size=gradients.shape))
-        findings += [check_derivatives(X, noisy, slopes) for slopes in (gradients, noisy_too)]
+        y = y + noise * y.std() * rng.normal(size=n)
+        findings.append(check_derivatives(X, y, gradients))
+        if noise:
+            noisy = gradients * (1 + noise * rng.normal(size=gradients.shape))
+            findings.append(check_derivatives(X, y, noisy))
     assert_not_accused(findings)
 
 
@@ -328,17 +330,18 @@ def test_one_scale_for_all_inputs_or_the_values_is_hinted_at():
     assert "the standard deviation of the values?" in check_derivatives(X, 50 * y, gradients / y.std()).message
 
 
-@pytest.mark.parametrize("factor", [0.25, -1.0])
+@pytest.mark.parametrize(
+    ("factor", "partial"),
+    [(0.25, False), (-1.0, False), (-1.0, True)],  # a quarter of one slope of many may hide in the noise
+)
 @pytest.mark.parametrize("noise", [0.02, 0.1])
-@pytest.mark.parametrize("partial", [False, True])
 @everywhere
 def test_mistakes_beside_noise_are_not_confirmed(problem, factor, noise, partial):
-    X, y, gradients = sample(problem, 5000, seed=2)
+    X, y, gradients = sample(problem, 2000, seed=2)
     y = y + noise * y.std() * np.random.default_rng(1).normal(size=len(y))
     column = int(np.argmax(np.abs(gradients * np.ptp(X, axis=0)).mean(axis=0)))
     gradients[:, column if partial else slice(None)] *= factor
-    if not partial or factor < 0:  # a quarter of one slope of many may hide in the noise
-        assert check_derivatives(X, y, gradients).consistent is not True
+    assert check_derivatives(X, y, gradients).consistent is not True
 
 
 def positive_data(n=500, d=3, seed=0):
@@ -539,11 +542,11 @@ def rough(kind, X, rng):
 @pytest.mark.parametrize("kind", ["wave", "step", "kink"])
 @pytest.mark.parametrize("spoil", ["nothing", "values", "gradients", "unknown"])
 def test_right_gradients_of_rough_functions_are_not_accused(kind, spoil):
-    """In 3000 trials they never were, so that the rate is below 1e-3: 4 or more of 144 are less likely than 2e-5."""
+    """In 3000 trials they never were, so that the rate is below 1e-3: 3 or more of 72 are less likely than 6e-5."""
     accused = 0
     for d in (1, 2, 8, 20):
         for n in (8, 15, 30):
-            for seed in range(12):
+            for seed in range(6):
                 rng = np.random.default_rng([seed, n, d])
                 X = rng.uniform(size=(n, d))
                 y, gradients = rough(kind, X, rng)
@@ -555,7 +558,7 @@ def test_right_gradients_of_rough_functions_are_not_accused(kind, spoil):
                 elif spoil == "unknown" and d > 1:
                     gradients[:, 0] = np.nan
                 accused += check_derivatives(X, y, gradients).consistent is False
-    assert accused <= 3
+    assert accused <= 2
 
 
 class TestNoise:
@@ -684,9 +687,9 @@ class TestSeveralOutputs:
 
 
 ESTIMATORS = [
-    lambda action: RandomFeatureRegressor(30, check_gradients=action, random_state=0),
+    lambda action: RandomFeatureRegressor(30, width=0.5, growth=None, check_gradients=action, random_state=0),
     lambda action: SparseFeatureRegressor(0.01, gradient_weight=0.1, check_gradients=action, random_state=0),
-    lambda action: KernelFeatureRegressor("gaussian", max_rows=400, check_gradients=action),
+    lambda action: KernelFeatureRegressor("gaussian", metric="scales", max_rows=200, check_gradients=action),
     lambda action: DeepFeatureRegressor((16, 16), steps=200, check_gradients=action, random_state=0),
 ]
 
@@ -732,8 +735,8 @@ class TestInFit:
         assert estimator(False).fit(X, y, gradients=-gradients).gradient_check_ is None
 
     def test_rows_of_weight_zero_are_not_checked(self, estimator):
-        X, y, gradients = make_data(400)
-        counts = np.arange(400) % 2
+        X, y, gradients = make_data(200)
+        counts = np.arange(200) % 2
         gradients[counts == 0] *= -1
         for name in ("sample_weight", "derivative_weight"):
             model = estimator("raise").fit(X, y, gradients=gradients, **{name: counts})

@@ -1,6 +1,8 @@
 """Estimators in the units of the user: predictions, derivatives, choices, refusals."""
 
 import pickle
+from copy import copy
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -60,6 +62,12 @@ def fit(estimator, jet, **parameters):
     return estimator.fit(jet.X, jet.y, gradients=jet.gradients, hessians=jet.hessians, **parameters)
 
 
+@cache
+def fitted(model):
+    """A fit with the defaults; several tests read the same."""
+    return fit(model(), draw())
+
+
 def relative_error(estimator, problem, seed=99):
     X = problem.sample(1000, np.random.default_rng(seed))
     y = problem.value(X)
@@ -77,8 +85,7 @@ def differences(f, X, steps):
 class TestUnits:
     @pytest.mark.parametrize("density", DENSITIES)
     @pytest.mark.parametrize("activation", ["sigmoid", "softplus"])
-    @pytest.mark.parametrize("n_outputs", [1, 2])
-    @pytest.mark.parametrize("sign", [1, -1], ids=["same_sign", "reversed"])
+    @pytest.mark.parametrize(("n_outputs", "sign"), [(1, 1), (1, -1), (2, -1)])
     def test_a_change_of_units_changes_nothing_else(self, density, activation, n_outputs, sign):
         jet = draw() if n_outputs == 1 else several(draw())
         shift, unit = np.array([5.0, -2e4]), np.array([3e-3, 1e5])
@@ -337,7 +344,7 @@ class TestSeveralOutputs:
     @BOTH
     def test_one_column_stays_a_column(self, model):
         jet = draw()
-        flat, column = fit(model(), jet), model().fit(jet.X, jet.y[:, None], gradients=jet.gradients[:, None])
+        flat, column = fitted(model), model().fit(jet.X, jet.y[:, None], gradients=jet.gradients[:, None])
         assert column.predict(jet.X).shape == (300, 1)
         assert column.predict_gradient(jet.X).shape == (300, 1, 2)
         # With an alpha near 1e-14 an error of 1e-15 in the rows can change the values by 1e-8.
@@ -464,11 +471,11 @@ class TestRandomState:
     @BOTH
     @pytest.mark.parametrize("kind", [np.random.RandomState, np.random.default_rng])
     def test_a_generator_moves_on(self, kind, model):
-        jet = draw()
-        estimator = model(random_state=kind(3))
+        jet = draw(n=160)
+        estimator = model(20, random_state=kind(3))
         first, second = (fit(estimator, jet).predict(jet.X) for _ in range(2))
         assert not np.array_equal(first, second)
-        assert_array_equal(fit(model(random_state=kind(3)), jet).predict(jet.X), first)
+        assert_array_equal(fit(model(20, random_state=kind(3)), jet).predict(jet.X), first)
 
     def test_none_is_new_each_time(self):
         jet = draw()
@@ -505,7 +512,7 @@ class TestDensity:
     @pytest.mark.parametrize("activation", ["sigmoid", "softplus"])
     def test_auto_estimates_what_is_not_known(self, activation):
         """Which arm wins depends on rounding; which arms start does not."""
-        jet = draw()
+        jet = draw(n=160)
         estimator = automatic(activation=activation)
         assert tried_estimates(estimator.fit(jet.X, jet.y))
         assert not tried_estimates(fit(estimator, jet))
@@ -772,7 +779,7 @@ class TestSampleWeight:
         assert_allclose(weighted.predict(jet.X), repeated.predict(jet.X), atol=1e-6)
 
     @BOTH
-    @pytest.mark.parametrize("unit", [1e-300, 1 / 160, 2.0, 1e300])
+    @pytest.mark.parametrize("unit", [1e-300, 1 / 160, 1e300])
     def test_their_unit_means_nothing(self, model, unit):
         jet = draw(n=160)
         weights = np.random.default_rng(1).uniform(0.5, 2, 160)
@@ -970,7 +977,7 @@ class TestErrors:
 
     @pytest.mark.parametrize("method", ["predict", "predict_gradient", "predict_hessian"])
     def test_of_points(self, method):
-        estimator = fit(model(), draw())
+        estimator = fitted(model)
         with pytest.raises(ValueError, match="X has 3 features, but RandomFeatureRegressor is expecting 2"):
             getattr(estimator, method)(np.zeros((4, 3)))
         with pytest.raises(ValueError, match="NaN"):
@@ -995,8 +1002,7 @@ class TestFailedFit:
     @BOTH
     @pytest.mark.parametrize(("parameters", "spoil", "message"), FAILURES.values(), ids=FAILURES.keys())
     def test_leaves_a_fitted_estimator_as_it_was(self, parameters, spoil, message, model):
-        jet = draw()
-        estimator = fit(model(), jet)
+        jet, estimator = draw(), copy(fitted(model))
         predictions, before = estimator.predict(jet.X), fitted_attributes(estimator)
         changed = {**estimator.get_params(), **parameters}
         with pytest.raises(ValueError, match=message):
@@ -1035,7 +1041,7 @@ class TestNotFitted:
     @pytest.mark.parametrize("name", ["network_", "hyperplanes_", "alpha_", "density_", "fit_", "scaling_"])
     def test_attributes_are_missing_until_fit(self, name):
         assert not hasattr(model(), name)
-        assert hasattr(fit(model(), draw()), name)
+        assert hasattr(fitted(model), name)
 
     def test_hyperplanes_say_so(self):
         with pytest.raises(NotFittedError, match="not fitted yet"):

@@ -79,7 +79,9 @@ def test_the_demo_prints_a_table_and_writes_pictures(demo, tmp_path, capsys):
         frame = np.concatenate([image[[0, -1], :, :3].reshape(-1, 3), image[:, [0, -1], :3].reshape(-1, 3)])
         assert frame.min() == 1  # nothing is cut off at the edges
 
-    demo.main(["--quick", "--out", str(out)])
+    rng = np.random.default_rng(0)
+    data, test = (demo.BOREHOLE.jet(demo.BOREHOLE.sample(n, rng)) for n in (300, 500))
+    demo.compare(data, test, n_neurons=60)
     assert table(capsys.readouterr().out) == rows
 
 

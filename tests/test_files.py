@@ -55,7 +55,7 @@ def data(n, n_outputs=0, seed=0):
 def sampled(n=60, n_outputs=0, kinds=("gradients",), **parameters):
     X, y, gradients, hessians = data(n, n_outputs)
     known = {kind: part for kind, part in (("gradients", gradients), ("hessians", hessians)) if kind in kinds}
-    return RandomFeatureRegressor(20, **{"random_state": 0, **parameters}).fit(X, y, **known)
+    return RandomFeatureRegressor(20, **{"width": 0.4, "random_state": 0, **parameters}).fit(X, y, **known)
 
 
 def along_directions():
@@ -83,8 +83,8 @@ def sparse(n_outputs=0, **parameters):
     return quietly(SparseFeatureRegressor(**parameters), X, y)
 
 
-def wide(n_outputs=0, kinds=(), **parameters):
-    X, y, gradients, hessians = data(20, n_outputs)
+def wide(n_outputs=0, kinds=(), n=20, **parameters):
+    X, y, gradients, hessians = data(n, n_outputs)
     known = {kind: part for kind, part in (("gradients", gradients), ("hessians", hessians)) if kind in kinds}
     return KernelFeatureRegressor(**{"kernel": "gaussian", **parameters}).fit(X, y, **known)
 
@@ -110,7 +110,8 @@ def partly():
 
 def surrogate():
     X, y, gradients, _ = data(60)
-    engines = [KernelFeatureRegressor(), RandomFeatureRegressor(10, width=0.4, random_state=0)]
+    kernel = KernelFeatureRegressor("gaussian", metric="scales", max_rows=120)
+    engines = [kernel, RandomFeatureRegressor(10, width=0.4, random_state=0)]
     return Surrogate(engines=engines, random_state=0).fit(X, y, gradients=gradients)
 
 
@@ -126,8 +127,8 @@ MODELS = {
     "surrogate": surrogate,
     "partial fit": partly,
     "surrogate wide": lambda: noisy(Surrogate(random_state=0)),
-    "few samples": sampled,
-    "many samples": lambda: sampled(200),
+    "few samples": lambda: sampled(width="auto"),
+    "many samples": lambda: sampled(200, width="auto"),
     "values only": lambda: sampled(200, kinds=()),
     "hessians": lambda: sampled(200, kinds=("gradients", "hessians"), hessian_weight=0.1),
     "outputs": lambda: sampled(200, 3),
@@ -153,7 +154,7 @@ MODELS = {
     "sparse widths": lambda: sparse(2, width="learned", alpha=0.3),
     "wide": wide,
     "wide gradients": lambda: wide(kinds=("gradients",), kernel=MaternKernel(), metric="map", rank=2),
-    "wide hessians": lambda: wide(2, kinds=("gradients", "hessians"), mean="affine", kernel="erf"),
+    "wide hessians": lambda: wide(2, kinds=("gradients", "hessians"), n=8, mean="affine", kernel="erf"),
     "wide average": lambda: noisy(KernelFeatureRegressor(), 2, kinds=("gradients",)),
     "deep": deep,
     "deep outputs": lambda: deep(2, 200, activation="silu", hidden=[5]),

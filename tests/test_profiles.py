@@ -1,6 +1,5 @@
 """The profiles ``psi_k`` against their Fourier integral, plain derivatives of the bump, and closed forms."""
 
-import itertools
 from math import factorial
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.polynomial import Polynomial
 from numpy.polynomial.hermite_e import hermeval
 from numpy.testing import assert_allclose
 from scipy import stats
-from scipy.integrate import quad
+from scipy.integrate import cumulative_trapezoid, quad
 from scipy.special import expit, gamma, hyp1f1
 
 from nurf.densities._profiles import MOLLIFIERS, Mollifier, Profile, psi
@@ -160,6 +159,7 @@ def test_a_width_stretches_the_bump_and_keeps_its_mass(name, d, k, width):
 # --- Integrals of the absolute value
 @every
 def test_cumulated_is_the_integral_of_the_absolute_value(name, d, k):
+    """The trapezoidal rule with steps of 0.002 widths errs by less than 2e-5 of the whole."""
     eta, width, reach = MOLLIFIERS[name], 0.1, 1.7
     nodes, integrals = Profile(eta, d, k, width).cumulative(reach)
     assert nodes[0] == -reach
@@ -167,14 +167,9 @@ def test_cumulated_is_the_integral_of_the_absolute_value(name, d, k):
     assert integrals[0] == 0
     assert np.all(np.diff(nodes) > 0)
     assert np.all(np.diff(integrals) >= 0)
-
-    def size(t):
-        return np.abs(width ** -(d + k) * psi(eta, d, k, t / width))
-
-    marks = reach * np.array([-1, -0.5, -0.1, -0.05, -0.02, -0.003, 0, 0.013, 0.03, 0.06, 0.2, 1])
-    pieces = [quad(size, *ends, limit=500, epsrel=1e-6)[0] for ends in itertools.pairwise(marks)]
-    expected = np.concatenate([[0], np.cumsum(pieces)])
-    assert_allclose(np.interp(marks, nodes, integrals), expected, atol=2e-4 * expected[-1], rtol=0)
+    t = np.linspace(-reach, reach, 16_001)
+    expected = cumulative_trapezoid(np.abs(width ** -(d + k) * psi(eta, d, k, t / width)), t, initial=0)
+    assert_allclose(np.interp(t, nodes, integrals), expected, atol=2e-4 * expected[-1], rtol=0)
 
 
 @pytest.mark.parametrize("reach", [1e-6, 0.3, 40.0, 1e9])

@@ -18,7 +18,7 @@ def data(n=60, d=2):
 
 def fitted(n_neurons=30, **parameters):
     X, y, gradients = data()
-    return RandomFeatureRegressor(n_neurons, random_state=0, **parameters).fit(X, y, gradients=gradients)
+    return RandomFeatureRegressor(n_neurons, width=0.4, random_state=0, **parameters).fit(X, y, gradients=gradients)
 
 
 def test_nothing_is_said_by_default(capsys, caplog):

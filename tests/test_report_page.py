@@ -215,8 +215,11 @@ class TestPage:
         assert "script" not in {tag for tag, _ in tags.found}
         assert NASTY in "".join(tags.text)
 
-    @pytest.mark.parametrize("engine", [KernelFeatureRegressor("gaussian"), SAMPLED], ids=["wide", "sampled"])
-    @pytest.mark.parametrize("d", [2, 4])
+    @pytest.mark.parametrize(
+        ("engine", "d"),
+        [(KernelFeatureRegressor("gaussian", metric="scales"), 2), (SAMPLED, 2), (SAMPLED, 4)],
+        ids=["2-wide", "2-sampled", "4-sampled"],
+    )
     def test_other_engines_and_dimensions(self, engine, d):
         model, X, y, gradients = fitted([engine], d=d, k=2)
         gather(model, X, y, gradients=gradients, seconds=1e-9).attach(model)

@@ -104,26 +104,45 @@ def integrated(coefficients, s, normals, areas, offsets, X):
     return total
 
 
-def error_of_representation(law, d, s, mollifier, change=lambda c: c):
-    """The largest error of the integral against the smoothed function, less a polynomial, over its range."""
+@lru_cache
+def smoothed_at_points(d, mollifier, width):
+    """Points in a ball, and the smoothed function there."""
     rng, radius = rng_of(3), 0.7
     X = rng.standard_normal((25, d))
     X *= radius * rng.random((25, 1)) ** (1 / d) / np.linalg.norm(X, axis=1, keepdims=True)
-    (normals, areas), offsets = sphere(d, {1: 2, 2: 23, 3: 13}[d], 12), np.linspace(-0.8, 0.8, {1: 121}.get(d, 45))
-    coefficients = change(law.coefficients(product(normals, offsets))[:, 0])
-    values = integrated(coefficients.reshape(len(normals), -1), s, normals, areas, offsets, X)
-    expected = smoothed(d, mollifier, spread(d, s, mollifier), X)
+    return X, smoothed(d, mollifier, width, X)
+
+
+@lru_cache
+def nodes_of(d):
+    """Normals, their areas, and offsets."""
+    return *sphere(d, {1: 2, 2: 23, 3: 13}[d], 12), np.linspace(-0.8, 0.8, {1: 121}.get(d, 45))
+
+
+def coefficients_of(law, d):
+    normals, _, offsets = nodes_of(d)
+    return law.coefficients(product(normals, offsets)).reshape(len(normals), -1)
+
+
+def error_of_representation(coefficients, d, s, mollifier):
+    """The largest error of the integral against the smoothed function, less a polynomial, over its range."""
+    X, expected = smoothed_at_points(d, mollifier, spread(d, s, mollifier))
+    values = integrated(coefficients, s, *nodes_of(d), X)
     polynomials = np.column_stack([np.ones(len(X)), X][:s])
     error = values - expected
     error -= polynomials @ np.linalg.lstsq(polynomials, error, rcond=None)[0]
     return np.abs(error).max() / np.ptp(expected)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-@every_formula
-@every_mollifier
+@pytest.mark.parametrize(
+    ("d", "s", "data", "mollifier"),
+    [(d, *formula, mollifier) for d in (1, 2) for formula in FORMULAS for mollifier in TRANSFORMS]
+    + [(3, *formula, "logistic") for formula in FORMULAS]
+    + [(3, 1, "gradients", mollifier) for mollifier in TRANSFORMS if mollifier != "logistic"],
+)
 def test_the_integral_over_all_hyperplanes_is_the_smoothed_function(d, s, data, mollifier):
-    error = error_of_representation(law_of(d, s, data, mollifier, COARSE), d, s, mollifier)
+    coefficients = coefficients_of(law_of(d, s, data, mollifier, COARSE), d)
+    error = error_of_representation(coefficients, d, s, mollifier)
     assert error < {1: 1e-6, 2: 3e-6, 3: 5e-5}[d]
 
 
@@ -132,21 +151,19 @@ def test_the_integral_over_all_hyperplanes_is_the_smoothed_function(d, s, data, 
 )
 def test_that_integral_shows_every_mistake(d, s, data):
     law = law_of(d, s, data, nodes=COARSE)
-    factors = (1.001, -1, 2, 1 / (2 * np.pi))
-    errors = [error_of_representation(law, d, s, "logistic", lambda c, x=x: x * c) for x in factors]
+    right = coefficients_of(law, d)
+    errors = [error_of_representation(x * right, d, s, "logistic") for x in (1.001, -1, 2, 1 / (2 * np.pi))]
     wrong = [{"k": law.profile.k + 1}, {"dimension": d + 1}, {"width": 1.05 * WIDTH}]
     wrong = [replace(law, profile=replace(law.profile, **change)) for change in wrong]
     wrong += [replace(law, power=law.power + 2)] if d > 1 else []
-    errors += [error_of_representation(change, d, s, "logistic") for change in wrong if d < 3]
+    errors += [error_of_representation(coefficients_of(change, d), d, s, "logistic") for change in wrong if d < 3]
     assert min(errors) > 2e-4
 
 
 # --- Coefficients
-@pytest.mark.parametrize("d", [1, 2, 3, 4])
-@every_formula
-@every_mollifier
-def test_coefficients_are_the_fourier_integral_of_the_bumps(d, s, data, mollifier):
-    """``c = c_d / pi int xi^(d-1+s) f^(xi) h(delta xi) cos(xi t - s pi / 2) dxi``, ``t = a.x_0 + b``, for each bump."""
+@lru_cache
+def fourier_integral(d, s, mollifier):
+    """Hyperplanes and ``c_d / pi int xi^(d-1+s) f^(xi) h(delta xi) cos(xi t - s pi / 2) dxi``, ``t = a.x_0 + b``."""
     rng, width = rng_of(d), spread(d, s, mollifier)
     planes = Hyperplanes.through(rng.uniform(-0.7, 0.7, (12, d)), rng.standard_normal((12, d)))
     constant = (2 * np.pi * SIGMA**2) ** (d / 2) / (2 * (2 * np.pi) ** (d - 1) * np.pi)
@@ -157,7 +174,14 @@ def test_coefficients_are_the_fourier_integral_of_the_bumps(d, s, data, mollifie
 
     distances = planes.signed_distance(CENTERS[:, :d])
     parts = np.vectorize(lambda t: quad(integrand, 0, 9 / SIGMA, args=(t,), limit=200)[0])(distances)
-    expected = np.array(SIZES) @ parts
+    return planes, np.array(SIZES) @ parts
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@every_formula
+@every_mollifier
+def test_coefficients_are_the_fourier_integral_of_the_bumps(d, s, data, mollifier):
+    planes, expected = fourier_integral(d, s, mollifier)
     coefficients = law_of(d, s, data, mollifier).coefficients(planes)
     assert coefficients.shape == (12, 1)
     assert_allclose(coefficients[:, 0], expected, atol=1e-4 * np.abs(expected).max(), rtol=0)
@@ -517,20 +541,25 @@ def test_beats_uniform_sampling_on_a_narrow_bump(activation):
     assert error("representation") < min(0.02, 0.4 * error("uniform"))
 
 
-@pytest.mark.parametrize("activation", ["sigmoid", "softplus"])
-@pytest.mark.parametrize("mollifier", ["logistic", "cauchy"])
-@pytest.mark.parametrize("sampler", ["rejection", "metropolis"])
-def test_is_a_density_of_the_regressor(activation, mollifier, sampler):
+def assert_fits_a_wave(density, activation, expected):
     wave = problems.get("planar_wave")
     data, fresh = (wave.jet(wave.sample(400, rng_of(seed))) for seed in (0, 1))
-    order = 1 if activation == "sigmoid" else 2
-    named = fit(data, "representation", activation, 0, 100, width=0.2)
-    assert named.density_ == Representation(order)
-    density = Representation(order, mollifier=mollifier, sampler=sampler)
-    chosen = fit(data, density, activation, 0, 100, width=0.2)
-    for model in (named, chosen):
-        assert len(model.hyperplanes_) == 100
-        assert model.score(fresh.X, fresh.y) > 0.99
+    model = fit(data, density, activation, 0, 100, width=0.2)
+    assert model.density_ == expected
+    assert len(model.hyperplanes_) == 100
+    assert model.score(fresh.X, fresh.y) > 0.99
+
+
+@pytest.mark.parametrize(("activation", "order"), [("sigmoid", 1), ("softplus", 2)])
+class TestInTheRegressor:
+    def test_has_a_name(self, activation, order):
+        assert_fits_a_wave("representation", activation, Representation(order))
+
+    @pytest.mark.parametrize("mollifier", ["logistic", "cauchy"])
+    @pytest.mark.parametrize("sampler", ["rejection", "metropolis"])
+    def test_is_a_density(self, activation, order, mollifier, sampler):
+        density = Representation(order, mollifier=mollifier, sampler=sampler)
+        assert_fits_a_wave(density, activation, density)
 
 
 def test_the_regressor_names_the_missing_derivatives():

@@ -14,11 +14,11 @@ from nurf import (
 )
 
 ESTIMATORS = [
-    RandomFeatureRegressor(50),
-    SparseFeatureRegressor(0.1),
-    KernelFeatureRegressor("gaussian"),
-    DeepFeatureRegressor((16, 16), steps=150),
-    Surrogate(engines=[KernelFeatureRegressor("gaussian"), DeepFeatureRegressor((16,), steps=50)]),
+    RandomFeatureRegressor(20, width=0.5),
+    SparseFeatureRegressor(0.3),
+    KernelFeatureRegressor("gaussian", metric="scales"),
+    DeepFeatureRegressor((16, 16), steps=80),
+    Surrogate(engines=[RandomFeatureRegressor(10, width=0.5), DeepFeatureRegressor((8,), steps=20)]),
     RandomFeatureMap(),
     GradientPipeline([("scale", MinMaxScaler()), ("model", RandomFeatureRegressor(10, width=0.5, random_state=0))]),
 ]

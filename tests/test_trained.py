@@ -332,7 +332,7 @@ class TestDeepFeatureRegressor:
         X, y, gradients, fresh, _ = data_of(ARM, 60)
 
         def short(**parameters):
-            return small(steps=100, **parameters)
+            return small(steps=40, **parameters)
 
         first = short().fit(X, y, gradients=gradients).predict(fresh)
         assert_array_equal(short().fit(X, y, gradients=gradients).predict(fresh), first)

@@ -1,5 +1,6 @@
 """How sure predictions are: nominal against empirical coverage, units, and where nothing can be said."""
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -17,14 +18,15 @@ def model(n_neurons=60, **parameters):
     return RandomFeatureRegressor(n_neurons, **{"random_state": 0, **parameters})
 
 
-def shares(problem, seed, n=200, n_fresh=1000, **parameters):
+@cache
+def shares(name, seed, n=200, n_fresh=1000):
     """Return shares of fresh noisy values within 1.645 standard deviations and within intervals, and of gradients."""
-    rng = np.random.default_rng(seed)
+    problem, rng = problems.get(name), np.random.default_rng(seed)
     jet, X = problem.jet(problem.sample(n, rng)), problem.sample(n_fresh, rng)
     truth = problem.value(X)
     noise = NOISE * np.std(truth)
     y, fresh = jet.y + noise * rng.normal(size=n), truth + noise * rng.normal(size=n_fresh)
-    estimator = model(random_state=seed, **parameters).fit(jet.X, y, gradients=jet.gradients)
+    estimator = model(random_state=seed).fit(jet.X, y, gradients=jet.gradients)
     values, deviations = estimator.predict(X, return_std=True)
     slopes, slope_deviations = estimator.predict_gradient(X, return_std=True)
     found = [np.abs(fresh - values) < 1.645 * deviations]
@@ -39,6 +41,12 @@ def smooth(n=150, seed=0, noise=0.05):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n, 2))
     return X, np.sin(2 * X[:, 0]) + X[:, 1] ** 2 + noise * rng.normal(size=n)
+
+
+@cache
+def fitted(n_neurons=60, n=150):
+    """A fit to smooth data; several tests read it."""
+    return model(n_neurons).fit(*smooth(n))
 
 
 def guessed(estimator, X):
@@ -57,7 +65,7 @@ class TestCoverage:
         values; over 3 sets that makes 0.022, 0.018, 0.013 for 0.5, 0.8, 0.9. The tolerance is three of these and 0.03,
         because neurons, width and alpha were chosen on the same rows.
         """
-        found = np.mean([shares(problems.get(name), seed) for seed in SEEDS], axis=0)
+        found = np.mean([shares(name, seed) for seed in SEEDS], axis=0)
         nominal = np.array([0.9, 0.5, 0.8, 0.9])
         spread = np.sqrt(nominal * (1 - nominal) * (1 / 202 + 1 / 1000) / len(SEEDS))
         assert np.all(np.abs(found[:4] - nominal) < 3 * spread + 0.03), found
@@ -65,12 +73,11 @@ class TestCoverage:
     @pytest.mark.parametrize("name", ["gaussian_bump", "corner_peak", "borehole"])
     def test_of_gradients_of_smooth_functions(self, name):
         """There is no bias in the Bayesian reading, so that less than nine tenths are within 1.645 deviations."""
-        found = np.mean([shares(problems.get(name), seed)[4] for seed in SEEDS])
+        found = np.mean([shares(name, seed)[4] for seed in SEEDS])
         assert 0.5 < found < 0.99
 
     def test_more_is_asked_for_more_is_held(self):
-        X, y = smooth()
-        estimator = model().fit(X, y)
+        X, estimator = smooth()[0], fitted()
         intervals = [estimator.predict_interval(X, coverage) for coverage in (0.3, 0.6, 0.9, 0.99)]
         for inner, outer in pairwise(intervals):
             assert np.all(outer[:, 0] <= inner[:, 0])
@@ -112,8 +119,7 @@ class TestCoverage:
 
 class TestShape:
     def test_grows_away_from_the_data(self):
-        X, y = smooth()
-        estimator = model().fit(X, y)
+        estimator = fitted()
         path = np.linspace(0, 3, 7)[:, None] * [1.0, 1.0]
         deviations = estimator.predict(path, return_std=True)[1]
         assert deviations[-1] > 3 * deviations[0]
@@ -203,10 +209,8 @@ def test_a_grid_does_not_hide_what_happens_between_its_lines():
 class TestRefusals:
     @pytest.mark.parametrize("coverage", [0, 1, -0.5, 1.5, np.nan, "most", None, [0.5]])
     def test_of_coverages(self, coverage):
-        X, y = smooth(30)
-        estimator = model(20).fit(X, y)
         with pytest.raises(ValueError, match="`coverage` must be a number between 0 and 1, got"):
-            estimator.predict_interval(X, coverage)
+            fitted(20, 30).predict_interval(smooth(30)[0], coverage)
 
     @pytest.mark.parametrize("n", [1, 2])
     def test_of_one_or_two_samples(self, n):

@@ -2,7 +2,9 @@
 
 import logging
 import pickle
+from copy import copy
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -54,7 +56,9 @@ def model(kernel="gaussian", **parameters):
     return KernelFeatureRegressor(kernel, **parameters)
 
 
+@cache
 def fitted(n=20, d=2, seed=0, **parameters):
+    """A fit to exact values and gradients; several tests read the same."""
     X = points(n, d, seed)
     return model(**parameters).fit(X, f(X), gradients=gradient(X))
 
@@ -68,6 +72,13 @@ def error(estimator, truth=f, d=2):
 def noisy(seed=0, n=40, of_values=0.05, of_gradients=0.2):
     rng, X = np.random.default_rng([seed, 7]), points(n, 2, seed)
     return X, f(X) + of_values * rng.normal(size=n), gradient(X) + of_gradients * rng.normal(size=(n, 2))
+
+
+@cache
+def fitted_to_noisy():
+    """The fit to ``noisy()``; several tests read it."""
+    X, y, gradients = noisy()
+    return model().fit(X, y, gradients=gradients)
 
 
 class TestScales:
@@ -178,16 +189,15 @@ class TestLearning:
             a /= np.linalg.norm(a)
             X = points(12, 8, seed)
             data = X, np.sin(3 * X @ a), 3 * np.cos(3 * X @ a)[:, None] * a
-            mapped, auto, scaled = (
-                model(metric=metric).fit(*data[:2], gradients=data[2]) for metric in ("map", "auto", "scales")
-            )
-            assert mapped.metric_.shape == auto.metric_.shape == (1, 8)
+            mapped, scaled = (model(metric=metric).fit(*data[:2], gradients=data[2]) for metric in ("map", "scales"))
+            assert mapped.metric_.shape == (1, 8)
             direction = mapped.metric_[0] / np.linalg.norm(mapped.metric_)
             assert abs(direction @ a) > 0.99
             assert scaled.metric_.shape == (8, 8)
             errors = [error(found, lambda X, a=a: np.sin(3 * X @ a), 8) for found in (mapped, scaled)]
             ratios.append(errors[0] / errors[1])
         assert np.exp(np.mean(np.log(ratios))) < 0.5
+        assert model(metric="auto").fit(*data[:2], gradients=data[2]).metric_.shape == (1, 8)
 
     def test_the_rank_of_a_map_may_be_given(self):
         X = points(15, 3)
@@ -220,7 +230,7 @@ class TestLearning:
     @pytest.mark.parametrize("selection", CRITERIA)
     @pytest.mark.parametrize("mean", ["constant", "affine"])
     def test_all_ways_to_choose_fit_a_smooth_function(self, mean, selection):
-        assert error(fitted(mean=mean, selection=selection)) < 0.01
+        assert error(fitted(metric="scales", mean=mean, selection=selection)) < 0.01
 
     @pytest.mark.parametrize(("truth", "limit"), [(f, 0.5), (lambda X: np.abs(X[:, 0] - 0.1), 0.9)], ids=["", "kink"])
     def test_an_average_is_better_than_the_worst_kernel(self, truth, limit):
@@ -336,8 +346,7 @@ class TestInvariance:
 
     def test_of_units(self):
         X, y, gradients = noisy()
-        fresh = points(50, seed=1)
-        plain = model().fit(X, y, gradients=gradients)
+        fresh, plain = points(50, seed=1), fitted_to_noisy()
         for x_unit, y_unit in (([1e-3, 7e5], 3e-9), ([1e200, 1e-100], 1e100), ([1.0, 1.0], 1e-200)):
             x_unit = np.array(x_unit)
             other = model().fit(X * x_unit + x_unit, y * y_unit, gradients=gradients * y_unit / x_unit)
@@ -355,7 +364,7 @@ class TestInvariance:
     def test_of_the_order_of_the_samples(self):
         X, y, gradients = noisy()
         order = np.random.default_rng(1).permutation(len(y))
-        one = model().fit(X, y, gradients=gradients)
+        one = fitted_to_noisy()
         other = model().fit(X[order], y[order], gradients=gradients[order])
         assert_allclose(other.predict(X), one.predict(X), atol=5e-4)
         assert_allclose(other.estimated_error_, one.estimated_error_, rtol=0.02)
@@ -373,14 +382,16 @@ class TestInvariance:
     def test_rows_given_twice_have_weight_two(self):
         X, y, gradients = noisy()
         twice = model().fit(*(np.concatenate([part, part]) for part in (X, y)), gradients=np.tile(gradients, (2, 1)))
-        once = model().fit(X, y, gradients=gradients)
+        once = fitted_to_noisy()
         assert_allclose(twice.predict(X), once.predict(X), atol=5e-4)
         assert twice.n_samples_ == 40
 
     def test_the_unit_of_weights(self):
         X, y, gradients = noisy()
         w = np.random.default_rng(0).uniform(0.5, 2, 40)
-        one, other = (model().fit(X, y, gradients=gradients, sample_weight=unit * w) for unit in (1.0, 1e200))
+        one, other = (
+            model(metric="scales").fit(X, y, gradients=gradients, sample_weight=unit * w) for unit in (1.0, 1e200)
+        )
         assert_allclose(other.predict(X), one.predict(X), atol=5e-4)
 
     @pytest.mark.parametrize("least", [1e-9, 1e-300])
@@ -388,7 +399,8 @@ class TestInvariance:
         X, y, gradients = noisy()
         spoilt, w = y.copy(), np.ones(40)
         spoilt[3], w[3] = 1e3, least
-        weighted = model().fit(X, spoilt, gradients=gradients, sample_weight=w, derivative_weight=np.ones(40))
+        weights = {"sample_weight": w, "derivative_weight": np.ones(40)}
+        weighted = model(metric="scales").fit(X, spoilt, gradients=gradients, **weights)
         assert error(weighted) < 0.15
 
     @pytest.mark.parametrize("mean", ["constant", "affine"])
@@ -396,7 +408,7 @@ class TestInvariance:
         X, y, gradients = noisy()
         w = 10.0 ** np.random.default_rng(0).uniform(-90, 0, 40)
         for data in ({"sample_weight": w}, {"derivative_weight": w}, {"sample_weight": np.where(w < 1e-40, 1e-300, 1)}):
-            estimator = model(mean=mean).fit(X, y, gradients=gradients, **data)
+            estimator = model(metric="scales", mean=mean).fit(X, y, gradients=gradients, **data)
             assert np.all(np.isfinite(estimator.predict_interval(X)))
 
 
@@ -457,8 +469,10 @@ class TestHostileData:
                 with pytest.raises(ValueError, match=f"need at least 3 samples with a value, got {n}"):
                     method(fresh)
 
-    @pytest.mark.parametrize("kernel", ["auto", *RADIAL_KERNELS])
-    @pytest.mark.parametrize("known", [False, True])
+    @pytest.mark.parametrize(
+        ("kernel", "known"),
+        [("auto", False), ("auto", True), ("gaussian", True), ("matern", False), ("erf", False)],
+    )
     def test_constant_values(self, kernel, known):
         X = points()
         data = {"gradients": np.zeros((20, 2))} if known else {}
@@ -512,7 +526,7 @@ class TestHostileData:
     @pytest.mark.parametrize("factor", [1e200, 1e-200])
     def test_outputs_of_extreme_sizes(self, factor):
         X = points()
-        estimator = model().fit(X, factor * f(X), gradients=factor * gradient(X))
+        estimator = model(metric="scales").fit(X, factor * f(X), gradients=factor * gradient(X))
         values, deviations = estimator.predict(X, return_std=True)
         assert_allclose(values / factor, f(X), atol=1e-3)
         assert np.all(np.isfinite(deviations / factor))
@@ -541,12 +555,15 @@ class TestHostileData:
         assert np.all(np.mean(np.log(ratios), axis=0) < 0.43)
 
     def test_right_gradients_help(self):
-        """From 12 samples: the geometric mean of the ratios over seeds is about 0.1."""
+        """From 12 samples: over 30 seeds, the logarithms of the ratios were -6.6, with a standard deviation of 1.3.
+
+        The mean over three seeds stays below -6.6 + 5 * 1.3 / sqrt(3) = -2.8.
+        """
         ratios = []
-        for seed in range(5):
+        for seed in range(3):
             X = points(12, 2, seed)
-            ratios.append(error(fitted(12, 2, seed)) / error(model().fit(X, f(X))))
-        assert np.exp(np.mean(np.log(ratios))) < 0.3
+            ratios.append(error(fitted(12, 2, seed, metric="scales")) / error(model(metric="scales").fit(X, f(X))))
+        assert np.exp(np.mean(np.log(ratios))) < 0.1
 
 
 class TestFormsOfDerivatives:
@@ -587,14 +604,14 @@ class TestFormsOfDerivatives:
     @pytest.mark.parametrize("kernel", RADIAL_KERNELS)
     def test_hessians_alone(self, kernel):
         X = points(15)
-        estimator = model(kernel).fit(X, f(X), hessians=hessian(X))
+        estimator = model(kernel, metric="scales").fit(X, f(X), hessians=hessian(X))
         assert estimator.n_rows_ == 15 * 4
         assert set(estimator.noise_) == {"values", "hessians"}
         assert error(estimator) < 0.1
 
     def test_gradients_and_hessians(self):
         X = points(10)
-        estimator = model().fit(X, f(X), gradients=gradient(X), hessians=hessian(X))
+        estimator = model(metric="scales").fit(X, f(X), gradients=gradient(X), hessians=hessian(X))
         assert set(estimator.noise_) == {"values", *DERIVATIVE_KINDS.values()}
         assert error(estimator) < 0.05
 
@@ -631,9 +648,8 @@ class TestEstimator:
         assert honest.estimated_error_ < 0.1 < spoilt.estimated_error_
 
     def test_a_failed_fit_leaves_the_estimator_as_it_was(self):
-        estimator = fitted()
-        before, expected = dict(vars(estimator)), estimator.predict(points())
-        X = points()
+        X, estimator = points(), copy(fitted())
+        before, expected = dict(vars(estimator)), estimator.predict(X)
         for change in ({"kernel": "cubic"}, {"metric": "full"}, {"rank": 3}, {"mean": "none"}, {"max_rows": 3}):
             good = {name: getattr(estimator, name) for name in change}
             with pytest.raises(ValueError, match=f"`{next(iter(change))}`"):
@@ -645,7 +661,7 @@ class TestEstimator:
         assert_array_equal(estimator.predict(X), expected)
 
     def test_a_pickle_is_a_few_times_the_network(self):
-        estimator = fitted(40)
+        estimator = fitted()
         X = points(9, seed=1)
         expected = estimator.predict_gradient(X, return_std=True), estimator.predict_interval(X)
         estimator.report(), estimator.noise_
@@ -658,8 +674,8 @@ class TestEstimator:
 
     def test_predictions_are_those_of_the_network(self):
         """The coefficients are of size 1e6 and cancel each other: sums in another order differ by 1e-15 times 1e7."""
-        samples, y, gradients = noisy()
-        estimator, X = model().fit(samples, y, gradients=gradients), points(9, seed=1)
+        samples, y, _ = noisy()
+        estimator, X = fitted_to_noisy(), points(9, seed=1)
         network, g = estimator.network_, estimator.function()
         assert_allclose(network.value(X), estimator.predict(X), atol=1e-7)
         assert_allclose(network.gradient(X), estimator.predict_gradient(X), atol=1e-6)
@@ -712,10 +728,11 @@ class TestEstimator:
         assert "and 4 more" in dict(model().fit(X, f(X)).report().lines)["relevance of inputs"]
 
     def test_progress(self, capsys, caplog):
+        X = points()
         with caplog.at_level(logging.WARNING, "nurf"):
-            fitted()
+            model(metric="scales").fit(X, f(X))
             assert capsys.readouterr().err == ""
-            fitted(verbose=1)
+            model(metric="scales", verbose=1).fit(X, f(X))
         lines = capsys.readouterr().err.splitlines()
         assert lines[0].startswith("nurf: 20 samples, arm 1, ")
         assert "GaussianKernel, a " in lines[0]

@@ -112,7 +112,7 @@ def oddities():
 
 
 def wrong():
-    small = {"d": 2, "n": 30}
+    small = {"d": 2, "n": 12}
     models = MODELS | {"transformer": transformer}
     for which, names in refusals.PARAMETERS.items():
         for i, name in enumerate(names):
