@@ -21,7 +21,7 @@ from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.densities import ActiveSubspace, AxisAligned, Local, Nonlocal, Uniform
 
 WAVE, BOREHOLE = problems.get("planar_wave"), problems.get("borehole", native=True)
-DENSITIES = ["uniform", "active_subspace", "local", "axis_aligned", "nonlocal"]
+DENSITIES = ["uniform", "active_subspace", "local", "nonlocal"]
 
 
 def draw(problem=WAVE, n=300, seed=0):

@@ -159,7 +159,7 @@ def test_rows_in_blocks_are_fitted_in_the_same_precision(monkeypatch):
     exact = model("float64")
     for part in parts:
         exact.partial_fit(**part)
-    assert later._running.total.equations.noise > 0 == exact._running.total.equations.noise
+    assert later._running.total.equations[0].noise > 0 == exact._running.total.equations[0].noise
     assert_allclose(later.predict(X), exact.predict(X), **NEAR)
     monkeypatch.setattr(Search, "max_rows", 300)
     whole, blocks, double = model().fit(**data_of(jet)), model().fit_blocks(parts), model("float64").fit_blocks(parts)

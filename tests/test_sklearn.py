@@ -14,7 +14,7 @@ from nurf import (
 )
 
 ESTIMATORS = [
-    RandomFeatureRegressor(20, width=0.5),
+    RandomFeatureRegressor(50),
     SparseFeatureRegressor(0.3),
     KernelFeatureRegressor("gaussian", metric="scales"),
     DeepFeatureRegressor((16, 16), steps=80),
