@@ -109,9 +109,10 @@ class SampledArm:
             yield SampledArm(self.contest, setting, self._start(setting), self if same_neurons else None)
         for setting in space.estimates(self.setting):
             yield SampledArm(self.contest, setting, before=self)
-        if self.kind == ADDITIVE and self.contest.sizes[0] < self.contest.sizes[-1]:
-            starts_alone = self.before is None or not self.setting.source.keeps_neurons
-            start = replace(self._ungrown, size=self._smaller_size) if starts_alone else self.before
+        if self.kind == ADDITIVE:
+            start = self.before
+            if start is None or not self.setting.source.keeps_neurons:
+                start = SampledArm(self.contest, self.setting, self.before, size=self._smaller_size)
             yield from (SampledArm(self.contest, setting, start) for setting in space.complements(self.setting))
 
     def refits(self) -> Iterator[SampledArm]:
@@ -160,11 +161,6 @@ class SampledArm:
     def _smaller_size(self) -> int:
         """The number of neurons of a stage before this one."""
         return int(np.ceil(self.size / self.contest.search.growth))
-
-    @property
-    def _ungrown(self) -> SampledArm:
-        """The arm before it was grown."""
-        return SampledArm(self.contest, self.setting, self.before)
 
     def states(self, splits: tuple[Split, ...]) -> tuple[State, ...]:
         """Return the neurons on given data, from which the next stage can go on."""
