@@ -7,7 +7,7 @@ from nurf.densities._profiles import MOLLIFIERS, psi
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes
 
-LEVEL = 1e-5  # a right law fails one statistical test in 100 000
+LEVEL = 1e-5  # a right density fails one statistical test in 100 000
 rng_of = np.random.default_rng
 
 TRANSFORMS = {  # of the mollifiers

@@ -1,4 +1,4 @@
-"""Laws on hyperplanes against the paper's formulas written out densely, quadrature, and direct simulation."""
+"""Densities of hyperplanes against the paper's formulas written out densely, quadrature, and direct simulation."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ from nurf.densities._profiles import MOLLIFIERS
 from nurf.jets import Jet
 from nurf.networks import Ball, Box, Hyperplanes
 
-LEVEL = 1e-5  # a right law fails one statistical test in 100 000
+LEVEL = 1e-5  # a right density fails one statistical test in 100 000
 DERIVATIVE = [density for density in DENSITIES if density.needs]
 MIXTURES = [density for density in DENSITIES if isinstance(density, Local | Nonlocal)]
 rng_of = np.random.default_rng
@@ -107,12 +107,12 @@ def paper_density(density, jet, planes, domain):
 
 def paper_samples(density, jet, n, rng):
     """Draw by the definition ``g~_k = sum_k' w_kk' F_k' xi_k'``, a K-fold sum for each hyperplane."""
-    (squares, law), G = neighbours(density, jet), columns(jet, density.order)
+    (squares, prepared), G = neighbours(density, jet), columns(jet, density.order)
     W, masses = np.sqrt(squares), np.sqrt(squares @ np.sum(G**2, axis=(1, 2))) * volumes(density, jet)
     k = rng.choice(len(jet), n, p=masses / masses.sum())
     g = np.einsum("nk,kim,nkm->ni", W[k], G, rng.standard_normal((n, len(jet), G.shape[2])), optimize=True)
     a = g / np.linalg.norm(g, axis=1, keepdims=True)
-    b = rng.uniform(-1, 1, n) if law is None else -np.sum(a * jet.X[k], axis=1) + law.rvs(n, random_state=rng)
+    b = rng.uniform(-1, 1, n) if prepared is None else -np.sum(a * jet.X[k], axis=1) + prepared.rvs(n, random_state=rng)
     return Hyperplanes(a, b)
 
 
@@ -171,23 +171,23 @@ def assert_same_samples(left, right, basis):
     assert stats.chi2_contingency(table[:, table.sum(axis=0) >= 20]).pvalue > LEVEL
 
 
-def assert_same_law(density, left, right):
-    """Compare the laws that ``density`` makes of two jets, in whatever way the law can be looked at."""
-    laws = density.prepare(left), density.prepare(right)
+def assert_same_density(density, left, right):
+    """Compare what ``density`` makes of two jets, in whatever way it can be looked at."""
+    both = density.prepare(left), density.prepare(right)
     if has_density(density, left):
         planes = Uniform().prepare(left).sample(200, rng_of(5))
-        np.testing.assert_allclose(*(law.log_density(planes) for law in laws), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(*(prepared.log_density(planes) for prepared in both), rtol=1e-5, atol=1e-5)
     if density in MIXTURES:
-        np.testing.assert_allclose(*map(point_moments, laws), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(*map(point_moments, both), rtol=1e-5, atol=1e-5)
 
 
-def point_moments(law):
+def point_moments(prepared):
     """Moments of the selected point and of its direction; they do not change when a point is split in two."""
-    C = law.axes.T @ law.covariances(np.arange(len(law.points))) @ law.axes
+    C = prepared.axes.T @ prepared.covariances(np.arange(len(prepared.points))) @ prepared.axes
     trace = np.trace(C, axis1=1, axis2=2)
     C = C / np.where(trace > 0, trace, 1)[:, None, None]
-    features = np.concatenate([law.points, law.points**2, C.reshape(len(C), -1)], axis=1)
-    return law.masses @ features / law.masses.sum()
+    features = np.concatenate([prepared.points, prepared.points**2, C.reshape(len(C), -1)], axis=1)
+    return prepared.masses @ features / prepared.masses.sum()
 
 
 # --- Densities and samples
@@ -197,7 +197,7 @@ SMOOTH = [
     pytest.param(density, *shape, domain, id=f"{density}-{shape}-{type(domain).__name__}")
     for density, shape, domain in itertools.product(DENSITIES, SHAPES, DOMAINS)
     if has_density(density, make_jet(*shape)[0])
-    and (density.needs or shape[0] == shape[1])  # the uniform law fills the whole sphere
+    and (density.needs or shape[0] == shape[1])  # the uniform density fills the whole sphere
     and (density not in MIXTURES or domain is DOMAINS[0])  # mixtures follow the points, not the domain
 ]
 
@@ -206,14 +206,14 @@ SMOOTH = [
 def test_density_is_the_papers_integrates_to_one_and_is_that_of_the_samples(density, d, rank, outputs, domain):
     jet, basis = make_jet(d, rank, outputs)
     domain = domain if isinstance(domain, Ball) else Box(domain.lower[:d], domain.upper[:d])
-    law = density.prepare(jet, domain)
+    prepared = density.prepare(jet, domain)
     planes, volume = grid(basis)
-    log_density, expected = law.log_density(planes), paper_density(density, jet, planes, domain)
+    log_density, expected = prepared.log_density(planes), paper_density(density, jet, planes, domain)
     np.testing.assert_allclose(np.exp(log_density), expected, rtol=2e-5, atol=1e-12)
     assert np.sum(np.exp(log_density) * volume) == pytest.approx(1, abs=1e-3)
 
     n, mass = 40_000, expected * volume
-    samples = law.sample(n, rng_of(1))
+    samples = prepared.sample(n, rng_of(1))
     assert_frequencies(histogram(samples, basis), histogram(planes, basis, mass))
     drawn, nodes = (np.column_stack([p.normals, p.offsets]) for p in (samples, planes))
     deviation = np.sqrt((drawn**2).T @ drawn**2) / n
@@ -251,9 +251,9 @@ def test_a_density_may_have_a_domain_of_its_own(density):
     expected = density().prepare(jet, box)
     planes = expected.sample(100, rng_of(1)) + Uniform().prepare(jet).sample(100, rng_of(2))
     for domain in ("box", box):
-        law = density(domain=domain).prepare(jet, Ball(7.0))
-        np.testing.assert_allclose(law.log_density(planes), expected.log_density(planes), rtol=1e-12)
-        np.testing.assert_array_equal(law.sample(100, rng_of(1)).offsets, planes.offsets[:100])
+        prepared = density(domain=domain).prepare(jet, Ball(7.0))
+        np.testing.assert_allclose(prepared.log_density(planes), expected.log_density(planes), rtol=1e-12)
+        np.testing.assert_array_equal(prepared.sample(100, rng_of(1)).offsets, planes.offsets[:100])
 
 
 def test_nearly_constant_directions_keep_their_density():
@@ -269,19 +269,19 @@ def test_nearly_constant_directions_keep_their_density():
 def test_no_neuron_along_a_direction_in_which_the_function_is_constant(density):
     jet, basis = make_jet(5, 3, K=50)
     jet = replace(jet, X=jet.X + 5)
-    law = density.prepare(jet, Ball(10.0))
-    planes = law.sample(2000, rng_of(1))
+    prepared = density.prepare(jet, Ball(10.0))
+    planes = prepared.sample(2000, rng_of(1))
     np.testing.assert_allclose(planes.normals @ basis.T @ basis, planes.normals, atol=1e-7)
     if density in MIXTURES:
         distance = np.abs(planes.signed_distance(jet.X)).min(axis=0)
         # of 2000 normal variables one is larger for one seed in six million, of 2000 logistic ones for one in 250 000
         farthest = 20.7 if getattr(density, "mollifier", None) == "logistic" else 6.5
-        assert distance.max() <= farthest * law.spread + 1e-12
+        assert distance.max() <= farthest * prepared.spread + 1e-12
     if has_density(density, jet):
         outside = np.linalg.svd(basis)[2][3]
         tilted = Hyperplanes.through(np.full_like(planes.normals, 5.0), planes.normals + 0.01 * outside)
-        assert np.all(law.log_density(tilted) == -np.inf)
-        assert np.all(np.isfinite(law.log_density(planes)))
+        assert np.all(prepared.log_density(tilted) == -np.inf)
+        assert np.all(np.isfinite(prepared.log_density(planes)))
 
 
 # --- Local
@@ -307,8 +307,8 @@ def test_local_picks_points_by_the_size_of_their_derivative_and_passes_through_t
 @pytest.mark.parametrize("density", [Local(jitter=0.2), Nonlocal(bandwidth=0.3)], ids=repr)
 def test_offsets_spread_around_the_point_with_the_stated_deviation(density, order):
     jet, _ = make_jet(2, K=1)
-    law = replace(density, order=order).prepare(jet)
-    distance = law.sample(20_000, rng_of(1)).signed_distance(jet.X)[0]
+    prepared = replace(density, order=order).prepare(jet)
+    distance = prepared.sample(20_000, rng_of(1)).signed_distance(jet.X)[0]
     assert stats.kstest(distance, stats.norm(scale=0.2 if isinstance(density, Local) else 0.3).cdf).pvalue > LEVEL
 
 
@@ -339,12 +339,12 @@ def test_axis_aligned_picks_points_and_axes_by_the_size_of_the_partial_derivativ
 @pytest.mark.parametrize("rho", ["uniform", Rising()])
 def test_axis_aligned_samples_have_the_density_that_is_said(rho):
     jet, _ = make_jet(2, K=6)
-    law = AxisAligned(jitter=0.2, rho=rho).prepare(jet)
+    prepared = AxisAligned(jitter=0.2, rho=rho).prepare(jet)
     offsets, step = np.linspace(-2, 2, 4001, retstep=True)  # the points are within 0.3
-    planes = law.sample(20_000, rng_of(1))
+    planes = prepared.sample(20_000, rng_of(1))
     total = 0.0
     for normal in np.vstack([np.eye(2), -np.eye(2)]):
-        density = np.exp(law.log_density(Hyperplanes(np.tile(normal, (4001, 1)), offsets)))
+        density = np.exp(prepared.log_density(Hyperplanes(np.tile(normal, (4001, 1)), offsets)))
         masses = np.abs(jet.gradients @ normal) * (1.0 if rho == "uniform" else 1 / rho(jet.X))
         expected = stats.norm(-jet.X @ normal, 0.2).pdf(offsets[:, None]) @ masses
         assert_allclose(density / (density.sum() * step), expected / masses.sum(), atol=1e-9)
@@ -355,7 +355,7 @@ def test_axis_aligned_samples_have_the_density_that_is_said(rho):
         total += density.sum() * step
     assert total == pytest.approx(1, abs=1e-9)
     tilted = Hyperplanes.through(np.zeros((1, 2)), [[1.0, 1e-3]])
-    assert law.log_density(tilted) == -np.inf
+    assert prepared.log_density(tilted) == -np.inf
     with pytest.raises(ValueError, match="no density"):
         AxisAligned().prepare(jet).log_density(tilted)
 
@@ -381,12 +381,12 @@ def test_nonlocal_points_without_derivative_borrow_from_their_neighbours():
 @pytest.mark.parametrize(("order", "outputs"), [(1, (2,)), (2, ())])
 def test_nonlocal_masses_and_covariances_of_many_points(order, outputs):
     density, (jet, _) = Nonlocal(order, bandwidth=0.1), make_jet(3, 2, outputs, K=1300)
-    law, C = density.prepare(jet), covariances(density, jet)
-    actual = law.axes.T @ law.covariances(np.arange(1300)) @ law.axes
+    prepared, C = density.prepare(jet), covariances(density, jet)
+    actual = prepared.axes.T @ prepared.covariances(np.arange(1300)) @ prepared.axes
     unit = np.trace(actual[0]) / np.trace(C[0])
     np.testing.assert_allclose(actual, C * unit, rtol=1e-5, atol=1e-6 * np.trace(actual[0]))
     masses = np.sqrt(np.trace(C, axis1=1, axis2=2))
-    np.testing.assert_allclose(law.masses / law.masses.sum(), masses / masses.sum(), rtol=1e-5)
+    np.testing.assert_allclose(prepared.masses / prepared.masses.sum(), masses / masses.sum(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("bandwidth", [1e-9, 1e-4, 0.02, 0.3, 1e6])
@@ -423,9 +423,9 @@ def test_small_bandwidth_gives_local_sampling(d, bandwidth):
     jet, _ = make_jet(d, K=1300 if d == 30 else 7, seed=4)
     if d < 30:  # many bandwidths apart; in 30 dimensions all points are
         jet = replace(jet, X=np.linspace(-1, 1, 7)[:, None] * np.ones(d))
-    law, size = Nonlocal(bandwidth=bandwidth).prepare(jet), np.linalg.norm(jet.gradients, axis=1)
-    np.testing.assert_allclose(law.masses / law.masses.sum(), size / size.sum(), rtol=2e-5)
-    planes = law.sample(3000, rng_of(1))
+    prepared, size = Nonlocal(bandwidth=bandwidth).prepare(jet), np.linalg.norm(jet.gradients, axis=1)
+    np.testing.assert_allclose(prepared.masses / prepared.masses.sum(), size / size.sum(), rtol=2e-5)
+    planes = prepared.sample(3000, rng_of(1))
     near = np.abs(planes.signed_distance(jet.X)) < 7 * bandwidth  # 3000 normal variables: not for one seed in 10^8
     parallel = np.abs(jet.gradients @ planes.normals.T) > size[:, None] * (1 - 1e-6)
     assert np.all(np.any(near & parallel, axis=0))
@@ -468,8 +468,8 @@ def test_a_kernel_that_is_none(kernel):
 def test_offsets_have_the_density_of_the_mollifier(mollifier):
     jet, _ = make_jet(2, K=1)
     for value in (mollifier, MOLLIFIERS[mollifier]):
-        law = Nonlocal(2, bandwidth=0.3, mollifier=value).prepare(jet)
-        distance = law.sample(20_000, rng_of(1)).signed_distance(jet.X)[0]
+        prepared = Nonlocal(2, bandwidth=0.3, mollifier=value).prepare(jet)
+        distance = prepared.sample(20_000, rng_of(1)).signed_distance(jet.X)[0]
         assert stats.kstest(distance, OFFSETS[mollifier](scale=0.3).cdf).pvalue > LEVEL
 
 
@@ -508,14 +508,14 @@ def test_nonlocal_never_holds_all_pairs_of_points():
     jet, _ = make_jet(8, K=10_000)
     tracemalloc.start()
     try:
-        law = Nonlocal(bandwidth=0.1).prepare(jet)
-        law.sample(1000, rng_of(1))
+        prepared = Nonlocal(bandwidth=0.1).prepare(jet)
+        prepared.sample(1000, rng_of(1))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 100e6  # all pairs are 0.4 GB in single precision
     few = np.exp(-cdist(jet.X[::2499], jet.X) / 0.1) @ np.sum(jet.gradients**2, axis=1)
-    np.testing.assert_allclose(law.masses[::2499] / law.masses[0], np.sqrt(few / few[0]), rtol=1e-5)
+    np.testing.assert_allclose(prepared.masses[::2499] / prepared.masses[0], np.sqrt(few / few[0]), rtol=1e-5)
 
 
 # --- What the data may look like
@@ -527,15 +527,15 @@ def test_a_weight_is_a_number_of_repetitions_in_any_unit(density, unit):
     repeated = jet[np.repeat(np.arange(7), repetitions)]
     for derivatives in (jet.gradients, jet.hessians):
         derivatives[1], derivatives[4] = 1e300, np.nan  # rows of weight zero do not count
-    assert_same_law(density, repeated, replace(jet, sample_weight=repetitions * unit))
+    assert_same_density(density, repeated, replace(jet, sample_weight=repetitions * unit))
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e150])
 @pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
-def test_laws_do_not_depend_on_the_scale_of_the_function(density, factor):
+def test_densities_do_not_depend_on_the_scale_of_the_function(density, factor):
     jet, _ = make_jet(2)
     scaled = replace(jet, gradients=jet.gradients * factor, hessians=jet.hessians * factor)
-    assert_same_law(density, jet, scaled)
+    assert_same_density(density, jet, scaled)
 
 
 @pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
@@ -546,7 +546,7 @@ def test_derivatives_that_are_not_known_say_nothing(density):
     for part, value in ((unknown, np.nan), (nothing, 0.0)):
         part.gradients[3, 0] = part.hessians[3, 1] = value
         part.gradients[5] = part.hessians[5] = value
-    assert_same_law(density, nothing, unknown)
+    assert_same_density(density, nothing, unknown)
 
 
 def with_rows(jet, gradients, hessians):
@@ -582,7 +582,7 @@ def test_an_unknown_entry_is_a_random_number_of_the_usual_size(density, never):
     variances = np.where(totals > 0, sums / np.maximum(totals, 1), sums.sum() / totals.sum())
     size = np.sqrt(numbers * variances)[:, :, None] * np.eye(3)
     zeros = replace(jet, gradients=np.nan_to_num(gradients), hessians=np.nan_to_num(hessians))
-    assert_same_law(density, with_rows(zeros, size, size[..., None] * np.eye(3)), unknown)
+    assert_same_density(density, with_rows(zeros, size, size[..., None] * np.eye(3)), unknown)
 
 
 @pytest.mark.parametrize("density", [density for density in DERIVATIVE if density.order == 1], ids=repr)
@@ -602,9 +602,9 @@ def test_directions_across_those_of_known_derivatives_are_sampled(density):
             ranks += len(V)
     known = replace(jet, gradients=along.gradients)
     expected = with_rows(known, np.sqrt(squares / ranks) * across, np.zeros((7, 3, 3, 3)))
-    assert_same_law(density, expected, along)
+    assert_same_density(density, expected, along)
     everything = Jet.along(jet.X, jet.y, np.broadcast_to(np.eye(3), (7, 3, 3)), jet.gradients)
-    assert_same_law(density, jet, everything)
+    assert_same_density(density, jet, everything)
 
 
 @pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
@@ -617,7 +617,7 @@ def test_if_all_that_is_known_is_zero_what_is_unknown_is_sampled(density):
 
 
 @pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
-def test_data_that_cannot_make_a_law(density):
+def test_data_that_cannot_make_a_density(density):
     jet, _ = make_jet(2)
     kind = "gradients" if density.order == 1 else "hessians"
     nan, zero = (replace(jet, **{kind: np.full_like(getattr(jet, kind), value)}) for value in (np.nan, 0.0))
@@ -664,7 +664,7 @@ def test_wrong_parameters_are_named_with_what_came(value):
 
 
 def test_a_jitter_that_follows_the_width():
-    """Twice the width, unless there is one; without a width there is no law."""
+    """Twice the width, unless there is one; without a width there is no prepared."""
     jet, _ = make_jet(2)
     assert Local(jitter=None).at_width(0.3) == Local(jitter=0.6)
     assert Local(jitter=0.1).at_width(0.3) == Local(jitter=0.1)
@@ -708,6 +708,6 @@ def test_nonlocal_sampling_of_many_points_has_exact_neighbourhoods(monkeypatch):
     jet = Jet(X, X.sum(axis=1), rng.standard_normal((400, 2)))
     exact = Nonlocal(bandwidth=0.3).prepare(jet)
     monkeypatch.setattr(_neighbourhoods, "MANY_POINTS", 100)
-    law = Nonlocal(bandwidth=0.3).prepare(jet)
-    assert_allclose(law.covariances(np.arange(5)), exact.covariances(np.arange(5)))
-    assert not np.array_equal(law.masses, exact.masses)
+    prepared = Nonlocal(bandwidth=0.3).prepare(jet)
+    assert_allclose(prepared.covariances(np.arange(5)), exact.covariances(np.arange(5)))
+    assert not np.array_equal(prepared.masses, exact.masses)

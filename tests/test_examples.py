@@ -48,10 +48,10 @@ def demo():
 
 
 def table(text):
-    """Return the rows of the printed table without the seconds: law, error of values, error of gradients."""
+    """Return the rows of the printed table without the seconds: density, error of values, error of gradients."""
     rows = [line.split() for line in text.splitlines()]
-    laws = ("uniform", "active_subspace", "local", "nonlocal")
-    return {row[0]: [float(x) for x in row[1:3]] for row in rows if row and row[0] in laws}
+    names = ("uniform", "active_subspace", "local", "nonlocal")
+    return {row[0]: [float(x) for x in row[1:3]] for row in rows if row and row[0] in names}
 
 
 def test_the_demo_prints_a_table_and_writes_pictures(demo, tmp_path, capsys):
@@ -63,8 +63,8 @@ def test_the_demo_prints_a_table_and_writes_pictures(demo, tmp_path, capsys):
     rows = table(printed)
     assert list(rows) == ["uniform", "active_subspace", "local", "nonlocal"]
     assert all(0 < values < gradients < 1 for values, gradients in rows.values())
-    for law in ("active_subspace", "local", "nonlocal"):
-        assert rows[law][0] < rows["uniform"][0]  # by a factor of three, and more with more neurons
+    for name in ("active_subspace", "local", "nonlocal"):
+        assert rows[name][0] < rows["uniform"][0]  # by a factor of three, and more with more neurons
     assert progress == ""
     assert plt.get_fignums() == []
 
@@ -93,10 +93,10 @@ def test_progress_is_shown_on_a_terminal_only(demo, capsys, monkeypatch):
     assert capsys.readouterr().err.endswith("fitting")
 
 
-def test_the_pictures_of_all_laws(tmp_path, capsys, monkeypatch):
-    laws = load("plot_densities")
-    monkeypatch.setattr(laws, "PROBLEMS", ["planar_wave", "checkmark"])
-    laws.main(["--out", str(tmp_path), "--trials", "1"])
+def test_the_pictures_of_all_densities(tmp_path, capsys, monkeypatch):
+    example = load("plot_densities")
+    monkeypatch.setattr(example, "PROBLEMS", ["planar_wave", "checkmark"])
+    example.main(["--out", str(tmp_path), "--trials", "1"])
     tables = []
     for text in capsys.readouterr().out.strip().split("\n\n"):
         header, _, *rows = text.splitlines()

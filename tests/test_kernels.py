@@ -68,7 +68,7 @@ def gauss(low, high, n):
 
 
 def directions(d):
-    """Two coordinates of the uniform law on the sphere, with weights; the first may have a kink at zero."""
+    """Two coordinates of the uniform distribution on the sphere, with weights; the first may have a kink at zero."""
     if d == 1:
         return np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([0.5, 0.5])
     t, t_weights = (part.ravel() for part in gauss([0, np.pi / 2], [np.pi / 2, np.pi], 24))
@@ -436,7 +436,7 @@ class TestRkhsNorm:
         assert_allclose(norms[0], norms[1], rtol=0.05)  # over seeds the ratio has a deviation of 0.008
 
     @pytest.mark.parametrize(("activation", "order"), [(Sigmoid(0.1), 1), (Softplus(0.1), 2)], ids=str)
-    def test_a_law_that_suits_the_function_has_a_smaller_norm(self, activation, order):
+    def test_a_density_that_suits_the_function_has_a_smaller_norm(self, activation, order):
         problem, rng = problems.get("planar_wave"), np.random.default_rng(0)
         jet, fresh = (problem.jet(problem.sample(400, rng)) for _ in range(2))
         norms = {}

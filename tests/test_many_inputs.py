@@ -104,16 +104,16 @@ def test_components_of_the_tail_are_its_partial_derivatives(degree, order):
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_combined_derivatives_have_the_covariance_of_the_density(outputs, monkeypatch):
     jet, n = make_jet(6, 3, outputs, weighted=True), 40_000
-    law = Nonlocal(bandwidth=0.3).prepare(jet)
+    prepared = Nonlocal(bandwidth=0.3).prepare(jet)
     index = np.full(n, 2)
-    expected = law.axes.T @ law.covariances(index[:1])[0] @ law.axes
+    expected = prepared.axes.T @ prepared.covariances(index[:1])[0] @ prepared.axes
     rows = jet.gradients.reshape(6, -1, 3)
     weights = np.exp(-np.linalg.norm(jet.X - jet.X[2], axis=1) / 0.3) * jet.derivative_weight
     C = np.einsum("k,kmi,kmj->ij", weights, rows, rows)
     # weights are in single precision
     assert_allclose(expected, C * np.trace(expected) / np.trace(C), rtol=0, atol=1e-6 * np.trace(expected))
     monkeypatch.setattr(_nonlocal, "MAX_FACTORED", 0)
-    drawn = law.draw_directions(index, np.random.default_rng(0)) @ law.axes
+    drawn = prepared.draw_directions(index, np.random.default_rng(0)) @ prepared.axes
     found = drawn.T @ drawn / n
     # An entry of a covariance from n draws has the variance (C_ii C_jj + C_ij^2) / n; 9 entries at 5.5 deviations:
     # a false alarm for fewer than one seed in a million.
@@ -124,10 +124,10 @@ def test_combined_derivatives_have_the_covariance_of_the_density(outputs, monkey
 
 def test_neurons_beyond_the_last_block_are_drawn_too(monkeypatch):
     jet = make_jet(30, 60)
-    law = Nonlocal(bandwidth=0.3).prepare(jet)
+    prepared = Nonlocal(bandwidth=0.3).prepare(jet)
     monkeypatch.setattr(_nonlocal, "MAX_FACTORED", 10)
     monkeypatch.setattr(_nonlocal, "row_blocks", lambda n, m: [slice(0, 7), slice(7, n)])
-    planes = law.sample(20, np.random.default_rng(0))
+    planes = prepared.sample(20, np.random.default_rng(0))
     across = planes.normals - planes.normals @ np.linalg.pinv(jet.gradients) @ jet.gradients
     assert np.abs(across).max() < 1e-9  # all normals are in the span of the gradients
 

@@ -32,7 +32,7 @@ from nurf.plots._densities import kernel_density
 from nurf.plots._hyperplanes import clip, section
 from nurf.plots._sensitivity import Sensitivity
 
-LAWS = (
+METHODS = (
     "uniform",
     "active_subspace",
     "local",
@@ -160,9 +160,9 @@ def test_all_functions_draw_on_the_given_axes_or_the_current_ones(draw):
 
 
 def test_styles_differ_in_everything_and_stay_visible_on_white():
-    assert tuple(plots.STYLES) == LAWS
+    assert tuple(plots.STYLES) == METHODS
     for field in ("label", "color", "marker"):
-        assert len({getattr(style, field) for style in plots.STYLES.values()}) == len(LAWS)
+        assert len({getattr(style, field) for style in plots.STYLES.values()}) == len(METHODS)
     for style in plots.STYLES.values():
         assert np.dot(to_rgb(style.color), [0.2126, 0.7152, 0.0722]) < 0.75
 
@@ -194,11 +194,11 @@ def test_a_single_trial_has_no_band(ax, errors):
     assert len(ax.collections) == 0
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_a_law_looks_the_same_everywhere(ax, law):
-    style = plots.style_of(law)
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_looks_the_same_everywhere(ax, method):
+    style = plots.style_of(method)
     for _ in range(2):
-        plots.convergence(NEURONS, np.full((2, 3), 0.1), style=law, ax=ax)
+        plots.convergence(NEURONS, np.full((2, 3), 0.1), style=method, ax=ax)
     for line, band in zip(ax.lines, ax.collections, strict=True):
         assert (line.get_color(), line.get_marker()) == (style.color, style.marker)
         np.testing.assert_allclose(band.get_facecolor()[0, :3], to_rgb(style.color))
@@ -433,9 +433,9 @@ def test_a_hyperplane_at_the_seam_shows_on_both_sides():
 
 
 def test_the_uniform_law_is_flat_up_to_the_edges():
-    law = Uniform().prepare(Jet(np.zeros((1, 2)), np.zeros(1)))
+    prepared = Uniform().prepare(Jet(np.zeros((1, 2)), np.zeros(1)))
     angles, offsets, _ = cells(24, 20)
-    density = kernel_density(law.sample(50_000, np.random.default_rng(0)), angles, offsets, bandwidth=0.3)
+    density = kernel_density(prepared.sample(50_000, np.random.default_rng(0)), angles, offsets, bandwidth=0.3)
     np.testing.assert_allclose(density, 1 / (4 * np.pi), rtol=0.1)
 
 

@@ -200,7 +200,7 @@ class Own(Mollifier):
         return MOLLIFIERS["logistic"].moment(m, t)
 
 
-LAWS = [
+DISTRIBUTIONS = [
     (MOLLIFIERS["logistic"], stats.logistic),
     (MOLLIFIERS["gaussian"], stats.norm),
     (MOLLIFIERS["cauchy"], stats.cauchy),
@@ -208,15 +208,17 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize(("mollifier", "law"), LAWS, ids=[type(mollifier).__name__ for mollifier, _ in LAWS])
-def test_mollifiers_are_probability_densities_that_can_be_sampled(mollifier, law):
+@pytest.mark.parametrize(
+    ("mollifier", "distribution"), DISTRIBUTIONS, ids=[type(mollifier).__name__ for mollifier, _ in DISTRIBUTIONS]
+)
+def test_mollifiers_are_probability_densities_that_can_be_sampled(mollifier, distribution):
     t = np.concatenate([np.linspace(-12, 12, 101), [-30.0, 30.0]]).reshape(1, -1)
     # from moments up to rounding errors of 1e-16, relative to a density of at least 1e-13
     np.testing.assert_allclose(
-        mollifier.log_density(t), law.logpdf(t), atol=1e-3 if isinstance(mollifier, Own) else 1e-9
+        mollifier.log_density(t), distribution.logpdf(t), atol=1e-3 if isinstance(mollifier, Own) else 1e-9
     )
     samples = mollifier.sample(20_000, np.random.default_rng(1))
-    assert stats.kstest(samples, law.cdf).pvalue > LEVEL
+    assert stats.kstest(samples, distribution.cdf).pvalue > LEVEL
     assert mollifier.sample(0, np.random.default_rng(1)).shape == (0,)
 
 

@@ -60,7 +60,7 @@ def on_a_grid(d, n):
     return jet, lambda X: np.full(len(X), 1 / (len(jet) * step**d))
 
 
-def law_of(d, s, data, mollifier="logistic", nodes=FINE):
+def density_of(d, s, data, mollifier="logistic", nodes=FINE):
     jet, rho = on_a_grid(d, nodes[d])
     return Representation(s, WIDTH, mollifier, data, rho).prepare(jet, FAR)
 
@@ -119,9 +119,9 @@ def nodes_of(d):
     return *sphere(d, {1: 2, 2: 23, 3: 13}[d], 12), np.linspace(-0.8, 0.8, {1: 121}.get(d, 45))
 
 
-def coefficients_of(law, d):
+def coefficients_of(prepared, d):
     normals, _, offsets = nodes_of(d)
-    return law.coefficients(product(normals, offsets)).reshape(len(normals), -1)
+    return prepared.coefficients(product(normals, offsets)).reshape(len(normals), -1)
 
 
 def error_of_representation(coefficients, d, s, mollifier):
@@ -141,7 +141,7 @@ def error_of_representation(coefficients, d, s, mollifier):
     + [(3, 1, "gradients", mollifier) for mollifier in TRANSFORMS if mollifier != "logistic"],
 )
 def test_the_integral_over_all_hyperplanes_is_the_smoothed_function(d, s, data, mollifier):
-    coefficients = coefficients_of(law_of(d, s, data, mollifier, COARSE), d)
+    coefficients = coefficients_of(density_of(d, s, data, mollifier, COARSE), d)
     error = error_of_representation(coefficients, d, s, mollifier)
     assert error < {1: 1e-6, 2: 3e-6, 3: 5e-5}[d]
 
@@ -150,12 +150,12 @@ def test_the_integral_over_all_hyperplanes_is_the_smoothed_function(d, s, data, 
     ("d", "s", "data"), [(d, *formula) for d in (1, 2) for formula in FORMULAS] + [(3, 1, "gradients")]
 )
 def test_that_integral_shows_every_mistake(d, s, data):
-    law = law_of(d, s, data, nodes=COARSE)
-    right = coefficients_of(law, d)
+    prepared = density_of(d, s, data, nodes=COARSE)
+    right = coefficients_of(prepared, d)
     errors = [error_of_representation(x * right, d, s, "logistic") for x in (1.001, -1, 2, 1 / (2 * np.pi))]
-    wrong = [{"k": law.profile.k + 1}, {"dimension": d + 1}, {"width": 1.05 * WIDTH}]
-    wrong = [replace(law, profile=replace(law.profile, **change)) for change in wrong]
-    wrong += [replace(law, power=law.power + 2)] if d > 1 else []
+    wrong = [{"k": prepared.profile.k + 1}, {"dimension": d + 1}, {"width": 1.05 * WIDTH}]
+    wrong = [replace(prepared, profile=replace(prepared.profile, **change)) for change in wrong]
+    wrong += [replace(prepared, power=prepared.power + 2)] if d > 1 else []
     errors += [error_of_representation(coefficients_of(change, d), d, s, "logistic") for change in wrong if d < 3]
     assert min(errors) > 2e-4
 
@@ -182,7 +182,7 @@ def fourier_integral(d, s, mollifier):
 @every_mollifier
 def test_coefficients_are_the_fourier_integral_of_the_bumps(d, s, data, mollifier):
     planes, expected = fourier_integral(d, s, mollifier)
-    coefficients = law_of(d, s, data, mollifier).coefficients(planes)
+    coefficients = density_of(d, s, data, mollifier).coefficients(planes)
     assert coefficients.shape == (12, 1)
     assert_allclose(coefficients[:, 0], expected, atol=1e-4 * np.abs(expected).max(), rtol=0)
 
@@ -192,7 +192,7 @@ def test_coefficients_are_the_fourier_integral_of_the_bumps(d, s, data, mollifie
 @every_mollifier
 def test_values_gradients_and_hessians_give_the_same_coefficients(d, s, mollifier):
     planes = Uniform().prepare(scattered(d)).sample(60, rng_of(1))
-    values, *others = (law_of(d, s, data, mollifier).coefficients(planes) for data in KINDS[: s + 1])
+    values, *others = (density_of(d, s, data, mollifier).coefficients(planes) for data in KINDS[: s + 1])
     for other in others:
         assert_allclose(other, values, atol=1e-4 * np.abs(values).max(), rtol=0)
 
@@ -201,10 +201,10 @@ def test_values_gradients_and_hessians_give_the_same_coefficients(d, s, mollifie
 @every_formula
 @every_mollifier
 def test_coefficients_are_odd_for_steps_and_even_for_ramps(d, s, data, mollifier):
-    law = Representation(s, 0.3, mollifier, data).prepare(scattered(d))
+    prepared = Representation(s, 0.3, mollifier, data).prepare(scattered(d))
     planes = Uniform().prepare(scattered(d)).sample(40, rng_of(1))
     turned = Hyperplanes(-planes.normals, -planes.offsets)
-    assert_allclose(law.coefficients(turned), (-1) ** s * law.coefficients(planes), rtol=1e-9, atol=1e-12)
+    assert_allclose(prepared.coefficients(turned), (-1) ** s * prepared.coefficients(planes), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("outputs", [(), (1,), (3,)], ids=["one output", "a column", "three outputs"])
@@ -213,54 +213,54 @@ def test_coefficients_are_odd_for_steps_and_even_for_ramps(d, s, data, mollifier
 def test_coefficients_and_bounds_are_the_papers_sums(d, s, data, outputs):
     jet, power = scattered(d, outputs, K=11), KINDS.index(data)
     rho = rng_of(4).uniform(0.5, 2, 11)
-    law = Representation(s, 0.3, "cauchy", data, lambda X: rho).prepare(jet, Ball(0.7))
+    prepared = Representation(s, 0.3, "cauchy", data, lambda X: rho).prepare(jet, Ball(0.7))
     planes = Uniform().prepare(jet).sample(300, rng_of(2))
     expected = exact_density(jet, planes, s, power, 0.3, "cauchy", rho)
     bounds = exact_density(jet, planes, s, power, 0.3, "cauchy", rho, size=np.abs).sum(axis=1)
     top = bounds.max()
-    assert_allclose(law.coefficients(planes), expected, rtol=0, atol=1e-8 * top)
+    assert_allclose(prepared.coefficients(planes), expected, rtol=0, atol=1e-8 * top)
 
     lengths, inside = np.sqrt(np.sum(expected**2, axis=1)), np.abs(planes.offsets) <= 0.7
-    sizes, limits = law.ratios(planes)
+    sizes, limits = prepared.ratios(planes)
     unit = top / limits.max()  # both are up to one constant
     assert_allclose(sizes * unit, np.where(inside, lengths, 0.0), rtol=0, atol=1e-8 * top)
     assert_allclose(limits * unit, bounds, rtol=0, atol=1e-8 * top)
     assert np.all(sizes <= limits * (1 + 1e-12))
-    assert_allclose(np.exp(law.log_density(planes)), np.where(inside, lengths, 0.0), rtol=0, atol=1e-8 * top)
-    assert_array_equal(np.isneginf(law.log_density(planes)), ~inside)
+    assert_allclose(np.exp(prepared.log_density(planes)), np.where(inside, lengths, 0.0), rtol=0, atol=1e-8 * top)
+    assert_array_equal(np.isneginf(prepared.log_density(planes)), ~inside)
 
 
 @every_formula
 def test_many_points_and_hyperplanes_go_in_blocks(s, data):
     jet = scattered(2, (2,), K=7000)
     planes = Uniform().prepare(jet).sample(101, rng_of(2))
-    law = Representation(s, 0.3, data=data, rho=lambda X: np.ones(len(X))).prepare(jet)
+    prepared = Representation(s, 0.3, data=data, rho=lambda X: np.ones(len(X))).prepare(jet)
     expected = exact_density(jet, planes, s, KINDS.index(data), 0.3)
-    assert_allclose(law.coefficients(planes), expected, rtol=0, atol=1e-7 * np.abs(expected).max())
-    assert law.coefficients(planes[:0]).shape == (0, 2)
+    assert_allclose(prepared.coefficients(planes), expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+    assert prepared.coefficients(planes[:0]).shape == (0, 2)
 
 
 def test_only_hyperplanes_that_meet_the_domain_count():
     jet, box = scattered(2), Box([0.2, -0.1], [0.5, 0.9])
     corners = np.array(list(itertools.product((0.2, 0.5), (-0.1, 0.9))))
     planes = Uniform().prepare(jet).sample(500, rng_of(1))
-    law = Representation(1, 0.3).prepare(jet, box)
+    prepared = Representation(1, 0.3).prepare(jet, box)
     distances = planes.signed_distance(corners)
     meets = np.any(distances >= 0, axis=0) & np.any(distances <= 0, axis=0)
     assert 50 < meets.sum() < 450
-    assert_array_equal(np.isfinite(law.log_density(planes)), meets)
+    assert_array_equal(np.isfinite(prepared.log_density(planes)), meets)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 @every_formula
 def test_log_constant_is_the_integral_over_the_domain(d, s, data):
     jet, power = scattered(d, K=5), KINDS.index(data)
-    law = Representation(s, 0.4, "gaussian", data, lambda X: np.ones(len(X))).prepare(jet, Ball(1.1))
+    prepared = Representation(s, 0.4, "gaussian", data, lambda X: np.ones(len(X))).prepare(jet, Ball(1.1))
     (a, areas), (x, w) = sphere(d, 61, 30), np.polynomial.legendre.leggauss(60)
     planes = product(a, 1.1 * x)
     sizes = np.abs(exact_density(jet, planes, s, power, 0.4, "gaussian")[:, 0])
     expected = areas @ sizes.reshape(len(a), -1) @ w * 1.1
-    assert np.exp(law.log_constant(nodes={3: 50}.get(d, 200))) == pytest.approx(expected, rel=5e-3)
+    assert np.exp(prepared.log_constant(nodes={3: 50}.get(d, 200))) == pytest.approx(expected, rel=5e-3)
 
 
 # --- Where the data come from
@@ -275,11 +275,11 @@ def weighted(t):
 def test_points_of_any_density_give_the_same_coefficients_where_it_is_known(d, n, s, data):
     X = mesh(weighted((np.arange(n) + 0.5) / n), d)
     planes = Uniform().prepare(scattered(d)).sample(100, rng_of(1))
-    expected = law_of(d, s, data).coefficients(planes)
+    expected = density_of(d, s, data).coefficients(planes)
 
     def error(rho):
-        law = Representation(s, WIDTH, data=data, rho=rho).prepare(bumps(X), FAR)
-        return np.abs(law.coefficients(planes) - expected).max() / np.abs(expected).max()
+        prepared = Representation(s, WIDTH, data=data, rho=rho).prepare(bumps(X), FAR)
+        return np.abs(prepared.coefficients(planes) - expected).max() / np.abs(expected).max()
 
     assert error(lambda X: np.prod((1 + 0.8 * X / HALF) / (2 * HALF), axis=1)) < 2e-3
     assert error("knn") < 0.4 * error("uniform")
@@ -294,13 +294,13 @@ def test_uniform_points_fill_the_box_around_them():
 
 @pytest.mark.parametrize("rho", ["uniform", "knn"])
 @pytest.mark.parametrize("rows", [[0], [0, 0, 0], [0, 1], [0, 0, 1, 1, 1, 1, 1, 1]])
-def test_few_and_repeated_points_make_a_law(rho, rows):
-    law = Representation(1, 0.3, rho=rho).prepare(scattered(2)[rows])
-    planes = law.sample(20, rng_of(1))
-    assert np.all(np.isfinite(law.log_density(planes)))
+def test_few_and_repeated_points_make_a_density(rho, rows):
+    prepared = Representation(1, 0.3, rho=rho).prepare(scattered(2)[rows])
+    planes = prepared.sample(20, rng_of(1))
+    assert np.all(np.isfinite(prepared.log_density(planes)))
 
 
-def test_points_on_a_line_make_a_law():
+def test_points_on_a_line_make_a_density():
     jet = scattered(2)
     flat = replace(jet, X=jet.X * [1, 0])
     assert len(Representation(1, 0.3).prepare(flat).sample(20, rng_of(1))) == 20
@@ -317,11 +317,11 @@ def test_a_weight_is_a_number_of_repetitions_in_any_unit(s, data, unit):
         array[1], array[4] = 1e300, np.nan if array is not jet.y else 1e300  # rows of weight zero do not count
     jet.X[4] = 1e9
     planes = Uniform().prepare(repeated).sample(50, rng_of(1))
-    expected, law = (
+    expected, prepared = (
         Representation(s, 0.3, data=data).prepare(part)
         for part in (repeated, replace(jet, sample_weight=repetitions * unit))
     )
-    assert_allclose(law.coefficients(planes), expected.coefficients(planes), rtol=1e-9, atol=1e-12)
+    assert_allclose(prepared.coefficients(planes), expected.coefficients(planes), rtol=1e-9, atol=1e-12)
 
 
 def test_derivatives_of_weight_zero_do_not_count():
@@ -378,7 +378,7 @@ def test_gradients_along_some_directions_count_as_zero():
 def test_several_outputs_are_sampled_by_the_length_of_their_coefficients(s, data):
     jet = scattered(2, (3,))
     planes = Uniform().prepare(jet).sample(50, rng_of(1))
-    law = Representation(s, 0.3, data=data).prepare(jet)
+    prepared = Representation(s, 0.3, data=data).prepare(jet)
     single = [
         Representation(s, 0.3, data=data).prepare(
             Jet(jet.X, jet.y[:, i], jet.gradients[:, i], jet.hessians[:, i], jet.sample_weight)
@@ -386,8 +386,8 @@ def test_several_outputs_are_sampled_by_the_length_of_their_coefficients(s, data
         for i in range(3)
     ]
     parts = np.column_stack([part.coefficients(planes)[:, 0] for part in single])
-    assert_allclose(law.coefficients(planes), parts, rtol=1e-9, atol=1e-12)
-    assert_allclose(law.log_density(planes), np.log(np.linalg.norm(parts, axis=1)), rtol=1e-9)
+    assert_allclose(prepared.coefficients(planes), parts, rtol=1e-9, atol=1e-12)
+    assert_allclose(prepared.log_density(planes), np.log(np.linalg.norm(parts, axis=1)), rtol=1e-9)
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e200])
@@ -396,7 +396,7 @@ def test_the_scale_of_the_function_is_a_constant(s, data, factor):
     jet = scattered(2)
     scaled = replace(jet, y=factor * jet.y, gradients=factor * jet.gradients, hessians=factor * jet.hessians)
     plain, other = (Representation(s, 0.3, data=data).prepare(part) for part in (jet, scaled))
-    planes, again = (law.sample(50, rng_of(1)) for law in (plain, other))
+    planes, again = (prepared.sample(50, rng_of(1)) for prepared in (plain, other))
     assert_allclose(other.log_density(planes) - plain.log_density(planes), np.log(factor), rtol=1e-9)
     assert_allclose(again.offsets, planes.offsets, rtol=1e-9)
 
@@ -423,7 +423,7 @@ def test_objects_are_as_good_as_names():
     assert names.profile == objects.profile == Profile(MOLLIFIERS["gaussian"], 2, 0, 0.3)
     assert names.sampler == objects.sampler
     assert Representation(1, 0.3).prepare(jet).sampler == Rejection()
-    first, second = (law.sample(7, rng_of(1)) for law in (names, objects))
+    first, second = (prepared.sample(7, rng_of(1)) for prepared in (names, objects))
     assert_array_equal(first.offsets, second.offsets)
 
 
@@ -468,7 +468,7 @@ def test_a_density_of_points_that_is_none(rho, came):
 
 
 @every_formula
-def test_data_that_cannot_make_a_law(s, data):
+def test_data_that_cannot_make_a_density(s, data):
     jet, density = scattered(2), Representation(s, 0.3, data=data)
     name = "y" if data == "values" else data
     with pytest.raises(ValueError, match=f"all known {data} are zero: the density is zero everywhere; use Uniform"):

@@ -1,4 +1,4 @@
-"""Drawing from the exact density: directions, candidates, rejection and chains, each against its law."""
+"""Drawing from the exact density: directions, candidates, rejection and chains, each against its prepared."""
 
 from dataclasses import dataclass, field, replace
 from math import gamma
@@ -31,8 +31,8 @@ DOMAINS = [  # with ranges of the offset, outside of which nothing is drawn
 ]
 
 
-def law_of(d, s=1, data="gradients", domain=None, outputs=(), mollifier="logistic", sampler="rejection", K=9):
-    """A law from scattered data of density one."""
+def density_of(d, s=1, data="gradients", domain=None, outputs=(), mollifier="logistic", sampler="rejection", K=9):
+    """A density from scattered data of density one."""
     jet = scattered(d, outputs, K)
     density = Representation(s, WIDTH, mollifier, data, lambda X: np.ones(len(X)), sampler)
     return jet, density.prepare(jet, domain)
@@ -108,7 +108,7 @@ def test_there_is_no_quadrature_over_spheres_of_higher_dimension():
     with pytest.raises(ValueError, match="quadrature over the sphere is implemented for d <= 3, got d = 4"):
         sphere_quadrature(4, 10)
     with pytest.raises(ValueError, match="d <= 3, got d = 5"):
-        law_of(5)[1].log_constant()
+        density_of(5)[1].log_constant()
 
 
 # --- Candidates
@@ -117,10 +117,10 @@ def test_there_is_no_quadrature_over_spheres_of_higher_dimension():
 @every_formula
 @pytest.mark.parametrize("mollifier", list(MOLLIFIERS))
 def test_the_bound_holds_everywhere(d, s, data, mollifier, outputs):
-    _, law = law_of(d, s, data, Ball(5.0), outputs, mollifier)
+    _, prepared = density_of(d, s, data, Ball(5.0), outputs, mollifier)
     rng = rng_of(1)
-    planes = product(normalised(rng.standard_normal((40, d))), rng.uniform(-5, 5, 20)) + law.propose(400, rng)
-    sizes, bounds = law.ratios(planes)
+    planes = product(normalised(rng.standard_normal((40, d))), rng.uniform(-5, 5, 20)) + prepared.propose(400, rng)
+    sizes, bounds = prepared.ratios(planes)
     assert np.all(sizes <= bounds * (1 + 1e-12))
     assert np.all(bounds > 0)
 
@@ -129,21 +129,21 @@ def test_the_bound_holds_everywhere(d, s, data, mollifier, outputs):
 @pytest.mark.parametrize("d", [1, 2])
 @every_formula
 def test_candidates_have_the_density_of_the_bound(d, s, data, outputs):
-    jet, law = law_of(d, s, data, Ball(50.0), outputs)
-    planes = law.propose(40_000, rng_of(1))
+    jet, prepared = density_of(d, s, data, Ball(50.0), outputs)
+    planes = prepared.propose(40_000, rng_of(1))
     assert_allclose(np.linalg.norm(planes.normals, axis=1), 1, rtol=1e-12)
     inside = planes[np.abs(planes.offsets) < 50]
     assert len(inside) > 0.99 * len(planes)
     expected = masses(jet, d, s, data, Ball(50.0), FAR, np.abs)
     assert p_value(histogram(inside, FAR), expected) > LEVEL
-    # candidates from another law would show
+    # candidates from another density would show
     assert p_value(histogram(inside, FAR), masses(jet, d, s, data, Ball(50.0), FAR)) < LEVEL
 
 
 @every_formula
 def test_candidates_have_the_moments_of_the_bound_in_three_dimensions(s, data):
-    n, (jet, law) = 40_000, law_of(3, s, data, Ball(50.0))
-    planes = law.propose(n, rng_of(1))
+    n, (jet, prepared) = 40_000, density_of(3, s, data, Ball(50.0))
+    planes = prepared.propose(n, rng_of(1))
     (a, areas), (b, step) = sphere(3, 41, 24), np.linspace(-6, 6, 161, retstep=True)
     nodes = product(a, b)
     mass = np.repeat(areas * step, len(b)) * exact_density(jet, nodes, s, POWERS[data], WIDTH, size=np.abs)[:, 0]
@@ -163,8 +163,8 @@ def test_candidates_have_the_moments_of_the_bound_in_three_dimensions(s, data):
 )
 def test_samples_have_the_exact_density(d, s, data, domain, edges, sampler):
     domain = within(domain, d)
-    jet, law = law_of(d, s, data, domain, sampler=sampler)
-    planes = law.sample(12_000, rng_of(1))
+    jet, prepared = density_of(d, s, data, domain, sampler=sampler)
+    planes = prepared.sample(12_000, rng_of(1))
     assert len(planes) == 12_000
     assert np.all(meets(planes, domain))
     assert p_value(histogram(planes, edges), masses(jet, d, s, data, domain, edges)) > LEVEL
@@ -173,25 +173,25 @@ def test_samples_have_the_exact_density(d, s, data, domain, edges, sampler):
 @every_sampler
 @pytest.mark.parametrize(("s", "data"), [(1, "gradients"), (2, "hessians")])
 def test_samples_of_several_outputs_have_the_length_of_the_coefficients_as_density(s, data, sampler):
-    jet, law = law_of(2, s, data, Ball(50.0), (2,), sampler=sampler)
+    jet, prepared = density_of(2, s, data, Ball(50.0), (2,), sampler=sampler)
     expected = masses(jet, 2, s, data, Ball(50.0), FAR)
-    assert p_value(histogram(law.sample(12_000, rng_of(1)), FAR), expected) > LEVEL
+    assert p_value(histogram(prepared.sample(12_000, rng_of(1)), FAR), expected) > LEVEL
 
 
 @dataclass
 class Target:
-    """A law that counts where it is evaluated, and may tell a bound that is not its candidates' density."""
+    """A density that counts where it is evaluated, and may tell a bound that is not its candidates' density."""
 
-    law: object
+    prepared: object
     forgetful: bool = False
     width: float = WIDTH
     seen: list = field(default_factory=list)
 
     def propose(self, n, rng):
-        return self.law.propose(n, rng)
+        return self.prepared.propose(n, rng)
 
     def ratios(self, planes):
-        sizes, bounds = self.law.ratios(planes)
+        sizes, bounds = self.prepared.ratios(planes)
         self.seen.append(planes)
         return sizes, np.ones_like(bounds) if self.forgetful else bounds
 
@@ -199,21 +199,21 @@ class Target:
 @pytest.mark.parametrize("d", [1, 2])
 @every_formula
 def test_a_chain_without_hastings_correction_would_show(d, s, data):
-    jet, law = law_of(d, s, data, Ball(50.0))
-    draw = Metropolis(thinning=30, chains=1500).draw(Target(law, forgetful=True), 12_000, rng_of(1))
+    jet, prepared = density_of(d, s, data, Ball(50.0))
+    draw = Metropolis(thinning=30, chains=1500).draw(Target(prepared, forgetful=True), 12_000, rng_of(1))
     assert p_value(histogram(draw.hyperplanes, FAR), masses(jet, d, s, data, Ball(50.0), FAR)) < LEVEL
 
 
 @pytest.mark.parametrize("steps", [1, 2], ids=["a small move", "then a candidate from anywhere"])
 def test_each_kind_of_move_keeps_the_density(steps):
-    """Start chains from exact samples: whatever a step does to them, their law stays."""
+    """Start chains from exact samples: whatever a step does to them, their density stays."""
 
     class FromSamples(Target):
         def propose(self, n, rng):
-            return self.law.sample(n, rng) if not self.seen else self.law.propose(n, rng)
+            return self.prepared.sample(n, rng) if not self.seen else self.prepared.propose(n, rng)
 
-    jet, law = law_of(2, 1, "gradients", Ball(0.5))
-    draw = Metropolis(burn_in=steps - 1, thinning=1, chains=20_000).draw(FromSamples(law), 20_000, rng_of(1))
+    jet, prepared = density_of(2, 1, "gradients", Ball(0.5))
+    draw = Metropolis(burn_in=steps - 1, thinning=1, chains=20_000).draw(FromSamples(prepared), 20_000, rng_of(1))
     edges = np.linspace(-0.5, 0.5, 13)
     assert draw.candidates == 20_000 * (steps + 1)
     assert p_value(histogram(draw.hyperplanes, edges), masses(jet, 2, 1, "gradients", Ball(0.5), edges)) > LEVEL
@@ -224,9 +224,9 @@ def test_each_kind_of_move_keeps_the_density(steps):
 @pytest.mark.parametrize("radius", [0.6, 1.2])
 @every_formula
 def test_acceptance_is_the_share_of_the_bound_that_the_density_fills(d, s, data, radius):
-    jet, law = law_of(d, s, data, Ball(radius), K=5)
+    jet, prepared = density_of(d, s, data, Ball(radius), K=5)
     power, n = POWERS[data], 8000
-    draw = law.draw(n, rng_of(1))
+    draw = prepared.draw(n, rng_of(1))
     farthest = np.linalg.norm(jet.X, axis=1).max() + radius
 
     def profile(t):
@@ -238,7 +238,7 @@ def test_acceptance_is_the_share_of_the_bound_that_the_density_fills(d, s, data,
     total = (
         jet.sample_weight @ sizes / jet.sample_weight.sum() * around_axis * 2 * quad(profile, 0, farthest, limit=400)[0]
     )
-    constant = np.exp(law.log_constant({3: 40}.get(d, 200)))
+    constant = np.exp(prepared.log_constant({3: 40}.get(d, 200)))
     assert total * draw.acceptance == pytest.approx(constant, rel=5 / np.sqrt(n) + 5e-3)
 
 
@@ -249,8 +249,8 @@ def test_acceptance_is_the_share_of_the_bound_that_the_density_fills(d, s, data,
     ids=repr,
 )
 def test_exactly_as_many_as_asked_for_with_a_report(n, sampler):
-    _, law = law_of(2, domain=Ball(50.0))
-    target = Target(law)
+    _, prepared = density_of(2, domain=Ball(50.0))
+    target = Target(prepared)
     draw = sampler.draw(target, n, rng_of(1))
     assert len(draw.hyperplanes) == n
     assert draw.hyperplanes.normals.shape == (n, 2)
@@ -258,20 +258,20 @@ def test_exactly_as_many_as_asked_for_with_a_report(n, sampler):
     assert 0 <= draw.acceptance <= 1
     if n > 300:
         assert 0.02 < draw.acceptance < 0.98
-    assert np.all(np.isfinite(law.log_density(draw.hyperplanes)))
+    assert np.all(np.isfinite(prepared.log_density(draw.hyperplanes)))
 
 
 def test_rejection_wastes_few_candidates():
-    _, law = law_of(2)
-    draw = law.draw(2000, rng_of(1))
+    _, prepared = density_of(2)
+    draw = prepared.draw(2000, rng_of(1))
     assert draw.candidates < 1.5 * 2000 / draw.acceptance
 
 
 @every_sampler
 @pytest.mark.parametrize("n", [1, 40])
 def test_samples_are_those_of_their_seed(sampler, n):
-    _, law = law_of(2, sampler=sampler)
-    first, again, other = (law.sample(n, rng_of(seed)) for seed in (7, 7, 8))
+    _, prepared = density_of(2, sampler=sampler)
+    first, again, other = (prepared.sample(n, rng_of(seed)) for seed in (7, 7, 8))
     assert_array_equal(first.normals, again.normals)
     assert_array_equal(first.offsets, again.offsets)
     assert np.all(first.offsets != other.offsets)
@@ -281,23 +281,23 @@ def test_samples_are_those_of_their_seed(sampler, n):
 @pytest.mark.parametrize(("s", "data"), [(1, "gradients"), (2, "hessians")])
 def test_eight_dimensions(sampler, s, data):
     jet = scattered(8, K=60)
-    law = Representation(s, 0.5, "cauchy", data, sampler=replace(sampler)).prepare(jet)
-    planes = law.sample(300, rng_of(1))
+    prepared = Representation(s, 0.5, "cauchy", data, sampler=replace(sampler)).prepare(jet)
+    planes = prepared.sample(300, rng_of(1))
     assert len(planes) == 300
-    assert np.all(np.isfinite(law.log_density(planes)))
+    assert np.all(np.isfinite(prepared.log_density(planes)))
 
 
 # --- Where sampling fails
 def test_rejection_gives_up_with_what_it_saw():
-    _, law = law_of(2, sampler=Rejection(max_candidates=1))
+    _, prepared = density_of(2, sampler=Rejection(max_candidates=1))
     with pytest.raises(ValueError, match=r"accepted (\d+) of 500 candidates, 500 hyperplanes were requested: use a"):
-        law.sample(500, rng_of(1))
+        prepared.sample(500, rng_of(1))
 
 
 def test_chains_that_are_stuck_are_not_trusted():
-    _, law = law_of(2, sampler=Metropolis(min_acceptance=0.99))
+    _, prepared = density_of(2, sampler=Metropolis(min_acceptance=0.99))
     with pytest.raises(ValueError, match=r"200 chains accepted \d+ of \d+ moves"):
-        law.sample(500, rng_of(1))
+        prepared.sample(500, rng_of(1))
 
 
 @pytest.mark.parametrize(
@@ -309,19 +309,19 @@ def test_chains_that_are_stuck_are_not_trusted():
     ids=repr,
 )
 def test_a_domain_that_no_candidate_meets(sampler, message):
-    _, law = law_of(1, domain=Box([40.0], [41.0]), mollifier="gaussian", sampler=sampler)
+    _, prepared = density_of(1, domain=Box([40.0], [41.0]), mollifier="gaussian", sampler=sampler)
     with pytest.raises(ValueError, match=message):
-        law.sample(5, rng_of(1))
-    assert len(Rejection().draw(law, 0, rng_of(1)).hyperplanes) == 0
+        prepared.sample(5, rng_of(1))
+    assert len(Rejection().draw(prepared, 0, rng_of(1)).hyperplanes) == 0
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_chains_that_find_the_domain_late_return_nothing_from_before(seed):
     """All hyperplanes meet the domain, or there is an error that says why not."""
     domain = Ball(0.05)
-    _, law = law_of(2, domain=domain, sampler=Metropolis(burn_in=20, thinning=10, chains=20))
+    _, prepared = density_of(2, domain=domain, sampler=Metropolis(burn_in=20, thinning=10, chains=20))
     try:
-        planes = law.sample(400, rng_of(seed))
+        planes = prepared.sample(400, rng_of(seed))
     except ValueError as error:
         assert "accepted" in str(error)  # noqa: PT017
     else:
