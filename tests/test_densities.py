@@ -630,7 +630,7 @@ def test_data_that_cannot_make_a_density(density):
 
 
 @pytest.mark.parametrize("density", DERIVATIVE, ids=repr)
-def test_rows_of_weight_zero_make_no_law(density):
+def test_rows_of_weight_zero_make_no_density(density):
     jet, _ = make_jet(2)
     for derivatives in (jet.gradients, jet.hessians):
         derivatives[1:] = np.nan

@@ -167,7 +167,7 @@ def test_styles_differ_in_everything_and_stay_visible_on_white():
         assert np.dot(to_rgb(style.color), [0.2126, 0.7152, 0.0722]) < 0.75
 
 
-def test_an_unknown_law_is_named():
+def test_an_unknown_method_is_named():
     with pytest.raises(ValueError, match=r"'uniform', .*, got 'gaussian'"):
         plots.style_of("gaussian")
 
@@ -432,7 +432,7 @@ def test_a_hyperplane_at_the_seam_shows_on_both_sides():
     assert density[0].max() > 0.9 * density.max()
 
 
-def test_the_uniform_law_is_flat_up_to_the_edges():
+def test_the_uniform_density_is_flat_up_to_the_edges():
     prepared = Uniform().prepare(Jet(np.zeros((1, 2)), np.zeros(1)))
     angles, offsets, _ = cells(24, 20)
     density = kernel_density(prepared.sample(50_000, np.random.default_rng(0)), angles, offsets, bandwidth=0.3)
