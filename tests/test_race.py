@@ -32,6 +32,10 @@ class Known:
         return (self.name, self.level, self.rate)
 
     @property
+    def family(self):
+        return self.name
+
+    @property
     def regularity(self):
         return (self.width,)
 
@@ -98,6 +102,13 @@ def test_the_winner_of_each_lane_is_known_at_each_size():
     arms = [Known("a", 1.0), Known("b", 2.0), Known("c", 3.0, lane="two"), Known("d", 4.0, lane="two")]
     outcome = run(arms, sizes=(10, 100), rungs=[Rung(keep=2, factor=5.0, rival=10.0)] * 2)
     assert [[arm.name for arm in of_size] for of_size in outcome.lane_winners] == [["a", "c"], ["a", "c"]]
+
+
+def test_arms_that_go_on_are_of_different_families():
+    """Two of one family lead at first; the third arm goes on, and wins at the last size."""
+    arms = [Known("a", 1.0), Known("a", 1.1), Known("late", 6.0, rate=0.5)]
+    rungs = [Rung(keep=2, factor=2.0), Rung(), Rung()]
+    assert run(arms, rungs=rungs).best.name == "late"
 
 
 def test_few_go_on():

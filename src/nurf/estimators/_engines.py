@@ -271,6 +271,11 @@ class EngineArm:
         return self.contest.engines[self.position].name
 
     @property
+    def family(self) -> Hashable:
+        """The position."""
+        return self.position
+
+    @property
     def kind(self) -> str:
         """The name of the engine."""
         return self.lane

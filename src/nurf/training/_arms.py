@@ -68,6 +68,11 @@ class SampledArm:
         return self.setting.loss
 
     @property
+    def family(self) -> Hashable:
+        """The density, the metric and the source."""
+        return self.setting.density, self.setting.metric, self.setting.source
+
+    @property
     def kind(self) -> str:
         """Sums of functions of single inputs, if all neurons are axis-aligned, or networks of any kind."""
         kept = self.before is None or not self.setting.source.keeps_neurons or self.before.kind == ADDITIVE

@@ -26,6 +26,11 @@ class Arm(Protocol):
         ...
 
     @property
+    def family(self) -> Hashable:
+        """What arms that go on together must differ in. The rest can be changed later."""
+        ...
+
+    @property
     def kind(self) -> str:
         """The class of functions that it can represent. The best of each kind goes on while it is near the best."""
         ...
@@ -89,7 +94,7 @@ class Rung:
     refits : int
         The cheap variants of so many of the best arms of each lane are tried at the end, and again for new best ones.
     keep : int
-        At most so many arms of each lane go on to the next size, ...
+        At most so many arms of each lane, of different families, go on to the next size, ...
     factor : float
         ... those whose error is within this factor of the smallest of the lane. If all are of one kind, the best of
         each other kind within the factor goes on, too: it may be ahead with more neurons.
@@ -211,11 +216,11 @@ def _lanes(arms: Iterable[A], rival: float) -> list[list[A]]:
 
 
 def _survivors(arms: Iterable[A], rung: Rung) -> list[A]:
-    """Return the arms that go on; of those that differ only in how they came there, the best."""
+    """Return the arms that go on: the best of their families."""
     going: list[A] = []
     for lane in _lanes(arms, rung.rival):
-        different = {str(arm): arm for arm in reversed(lane) if score(arm) <= rung.factor * score(lane[0])}
-        going += _leaders(sorted(different.values(), key=score), rung.keep, rung.factor)
+        best_of_each = {arm.family: arm for arm in reversed(lane) if score(arm) <= rung.factor * score(lane[0])}
+        going += _leaders(sorted(best_of_each.values(), key=score), rung.keep, rung.factor)
     return going
 
 

@@ -162,6 +162,11 @@ class WideArm:
         return self.contest.name
 
     @property
+    def family(self) -> Hashable:
+        """The lane."""
+        return self.contest.name
+
+    @property
     def kind(self) -> str:
         """The same for all."""
         return "process"
