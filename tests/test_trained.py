@@ -431,19 +431,26 @@ class TestGoingOn:
 
 
 class TestHonesty:
-    @pytest.mark.parametrize("noise", [0.0, 0.3])
-    def test_intervals_and_errors(self, noise):
-        """With 100 held-out rows, the coverage of their quantile has a deviation of (0.9 0.1 / 100)^(1/2) = 0.03."""
-        X, y, _, fresh, values = data_of(ARM, 500)
-        rng = np.random.default_rng(1)
-        y, values = (v + noise * np.std(y) * rng.standard_normal(len(v)) for v in (y, values))
-        model = small().fit(X, y)
-        low, high = model.predict_interval(fresh).T
-        assert np.mean((low <= values) & (values <= high)) > 0.9 - 4 * 0.03
-        error = np.sqrt(np.mean((model.predict(fresh) - values) ** 2))
-        assert 0.7 * error < model.estimated_error_ < 2 * error
-        predicted, deviations = model.predict(fresh, return_std=True)
-        assert np.mean(np.abs(predicted - values) < 1.645 * deviations) > 0.9 - 4 * 0.03
+    @pytest.mark.parametrize(("noise", "n_seeds"), [(0.0, 3), (0.3, 1)])
+    def test_intervals_and_errors(self, noise, n_seeds):
+        """With 100 held-out rows, the coverage of their quantile has a deviation of (0.9 0.1 / 100)^(1/2) = 0.03.
+
+        Without noise, errors have a kurtosis of about 20, and the root mean square of 100 a deviation of 22%. Over eight
+        seeds, the logarithm of estimate over truth had the mean 0.17 and that deviation: 0.7 and 2 are four of those
+        of a mean of three.
+        """
+        ratios = []
+        for seed in range(n_seeds):
+            X, y, _, fresh, values = data_of(ARM, 500, seed)
+            rng = np.random.default_rng(1)
+            y, values = (v + noise * np.std(y) * rng.standard_normal(len(v)) for v in (y, values))
+            model = small(random_state=seed).fit(X, y)
+            low, high = model.predict_interval(fresh).T
+            assert np.mean((low <= values) & (values <= high)) > 0.9 - 4 * 0.03
+            ratios.append(model.estimated_error_ / np.sqrt(np.mean((model.predict(fresh) - values) ** 2)))
+            predicted, deviations = model.predict(fresh, return_std=True)
+            assert np.mean(np.abs(predicted - values) < 1.645 * deviations) > 0.9 - 4 * 0.03
+        assert 0.7 < np.exp(np.mean(np.log(ratios))) < 2
 
     def test_validation_rows_take_the_place_of_those_held_out(self):
         X, y, gradients, fresh, values = data_of(ARM, 200)
