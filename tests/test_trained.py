@@ -435,9 +435,9 @@ class TestHonesty:
     def test_intervals_and_errors(self, noise, n_seeds):
         """With 100 held-out rows, the coverage of their quantile has a deviation of (0.9 0.1 / 100)^(1/2) = 0.03.
 
-        Without noise, errors have a kurtosis of about 20, and the root mean square of 100 a deviation of 22%. Over eight
-        seeds, the logarithm of estimate over truth had the mean 0.17 and that deviation: 0.7 and 2 are four of those
-        of a mean of three.
+        Without noise, errors have a kurtosis of about 20, and the root mean square of 100 a deviation of 22%. Over
+        eight seeds, the logarithm of estimate over truth had the mean 0.17 and that deviation: 0.7 and 2 are four of
+        those of a mean of three.
         """
         ratios = []
         for seed in range(n_seeds):
