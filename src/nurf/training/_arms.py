@@ -290,7 +290,7 @@ def _final_fit(arm: SampledArm, held_out: Sequence[Jet]) -> ShallowFit:
 
     If the errors of the race are those of refits on folds, the larger of both estimates is taken. If they are
     leave-one-out errors, they are multiplied by the factor by which those of the refits are too small, and are at least
-    what the refits differ by between the samples. If nothing is held out, the fit stays as it is.
+    what the refits differ by between and beside the samples. If nothing is held out, the fit stays as it is.
     """
     lane, history = arm.contest, arm.history(arm.contest.final)
     (state,) = arm.states(lane.final)
@@ -306,6 +306,7 @@ def _final_fit(arm: SampledArm, held_out: Sequence[Jet]) -> ShallowFit:
     crossfit = CrossFit.of(fit.network, networks, [jet.only(()) for jet in held_out])
     pooled, typical = crossfit.optimism([refit.output_errors for refit in refits])
     jet = lane.task.jet
-    probes = probes_around(jet.X[jet.has_value], lane.rng(0, 10**6), reach=-0.5)
+    X, rng = jet.X[jet.has_value], lane.rng(0, 10**6)
+    probes = np.concatenate([probes_around(X, rng, reach) for reach in (-0.5, 0.5)])
     astray = lane.search.instability * crossfit.deviations(probes)
     return replace(fit, output_errors=np.maximum(pooled * fit.output_errors, astray), optimism=typical)

@@ -172,7 +172,8 @@ def probes_around(X: Array, rng: np.random.Generator, reach: float = 1.0) -> Arr
     """Return places where a new sample may be: ``x_k + reach (x_k - x_l)`` for neighbours ``x_l`` of the samples.
 
     With a reach of 1 they are neighbours reflected through the samples, as far from these as they are from each other,
-    and some are outside their convex hull; with -1/2 they are between two samples. None is outside the bounding box.
+    and some are outside their convex hull; with -1/2 they are between two samples, and with 1/2 beside one. None is
+    outside the bounding box.
     """
     n, d = X.shape
     neighbours = cKDTree(X).query(X, k=min(2 * d, n - 1) + 1)[1][:, 1:]

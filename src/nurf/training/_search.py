@@ -62,8 +62,9 @@ class Search:
         If errors are not those of folds, so many samples are held out in the end, a fold at a time.
     instability : float, default 0.5
         An error is at least so much of the standard deviation between the fits on the folds at places without samples:
-        around them in the race, between them in the end. Samples that are held out are mostly among others, or all on
-        a grid; they do not show fits that go astray elsewhere.
+        around them in the race, and in the end half of the way to their neighbours and as far in the other direction.
+        Samples that are held out are mostly among others, or all on a grid; they do not show fits that go astray
+        elsewhere.
     rows_per_neuron : int, default 4
         Below the last size, arms are raced on so many samples for each neuron, if there are more, evenly spaced.
     value_rows_per_neuron : int, default 8
