@@ -328,7 +328,7 @@ def test_axis_aligned_picks_points_and_axes_by_the_size_of_the_partial_derivativ
     weights = np.array([1.0, 2.0, 0.0, 0.5, 3.0])
     planes = AxisAligned(order).prepare(replace(jet, sample_weight=weights)).sample(20_000, rng_of(1))
     axis = np.abs(planes.normals).argmax(axis=1)
-    np.testing.assert_array_equal(np.abs(planes.normals), np.eye(3)[axis])
+    assert_allclose(np.abs(planes.normals), np.eye(3)[axis], atol=1e-14)
     through = np.abs(planes.signed_distance(jet.X)) < 1e-12
     np.testing.assert_array_equal(through.sum(axis=0), 1)
     sizes = weights[:, None] * np.linalg.norm(columns(jet, order), axis=2)
@@ -348,9 +348,9 @@ def test_axis_aligned_samples_have_the_density_that_is_said(rho):
         masses = np.abs(jet.gradients @ normal) * (1.0 if rho == "uniform" else 1 / rho(jet.X))
         expected = stats.norm(-jet.X @ normal, 0.2).pdf(offsets[:, None]) @ masses
         assert_allclose(density / (density.sum() * step), expected / masses.sum(), atol=1e-9)
-        drawn = planes.offsets[np.all(planes.normals == normal, axis=1)]
+        drawn = planes.offsets[np.abs(planes.normals - normal).max(axis=1) < 0.5]
         cumulative = np.cumsum(density) / density.sum()
-        # of a distribution function in 4001 steps, none of which is larger than 0.002
+        # a distribution function in 4001 steps, none of them larger than 0.002
         assert stats.kstest(drawn, lambda b, F=cumulative: np.interp(b, offsets, F)).pvalue > LEVEL
         total += density.sum() * step
     assert total == pytest.approx(1, abs=1e-9)
