@@ -136,8 +136,11 @@ def test_candidates_have_the_density_of_the_bound(d, s, data, outputs):
     assert len(inside) > 0.99 * len(planes)
     expected = masses(jet, d, s, data, Ball(50.0), FAR, np.abs)
     assert p_value(histogram(inside, FAR), expected) > LEVEL
-    # candidates from another density would show
-    assert p_value(histogram(inside, FAR), masses(jet, d, s, data, Ball(50.0), FAR)) < LEVEL
+    # Candidates from another density would show: a distance of 0.05 adds 40,000 * 0.05^2 = 100 to the statistic, whose
+    # standard deviation is below 8. If all derivatives of a line have one sign, the bound is that density.
+    other = masses(jet, d, s, data, Ball(50.0), FAR)
+    distance = np.abs(expected / expected.sum() - other / other.sum()).sum()
+    assert distance < 0.05 or p_value(histogram(inside, FAR), other) < LEVEL
 
 
 @every_formula

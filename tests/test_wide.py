@@ -717,7 +717,7 @@ class TestEstimator:
 
     def test_the_report_of_gradients_that_do_not_help(self):
         X, y, gradients = noisy(0, 40)
-        with pytest.warns(UserWarning, match="the wrong sign"):
+        with pytest.warns(UserWarning, match="`gradients` contradict the values"):
             estimator = model().fit(X, y, gradients=-gradients)
         line = dict(estimator.report().lines)["derivatives"]
         assert line.startswith("not used: they do not help here, they contradict the values (")
