@@ -318,13 +318,21 @@ class TestDerivativeWeight:
         assert_allclose(a.predict(X), b.predict(X), atol=1e-6)
 
     def test_tells_good_gradients_from_bad_ones(self):
-        X = points()
-        y, gradients, _ = smooth(X)
-        good = np.arange(60) % 2 == 0
-        mixed = gradients + np.where(good, 0.0, 3.0)[:, None] * np.random.default_rng(0).normal(size=(60, 4))
-        blind = plain(gradient_weight=0.1).fit(X, y, gradients=mixed)
-        told = plain(gradient_weight=0.1).fit(X, y, gradients=mixed, derivative_weight=np.where(good, 1.0, 1e-6))
-        assert error(told) < 0.5 * error(blind)
+        """Over 16 seeds, the logarithm of the ratio of errors had the mean -0.89 and the standard deviation 0.26.
+
+        The mean of six stays below -0.89 + 4.5 * 0.26 / sqrt(6) = -0.41.
+        """
+        good, found = np.arange(60) % 2 == 0, []
+        for seed in range(6):
+            X = points(seed=seed)
+            y, gradients, _ = smooth(X)
+            mixed = gradients + np.where(good, 0.0, 3.0)[:, None] * np.random.default_rng(seed).normal(size=(60, 4))
+            fits = [
+                plain(gradient_weight=0.1, random_state=seed).fit(X, y, gradients=mixed, derivative_weight=weights)
+                for weights in (np.where(good, 1.0, 1e-6), None)
+            ]
+            found.append([error(fit) for fit in fits])
+        assert ratio(np.array(found).T) < 0.7
 
 
 class TestSeveralOutputs:
