@@ -942,8 +942,8 @@ def bad_data():
             {"gradients": g, "derivative_weight": np.ones(299)},
             r"`derivative_weight?` must be 300 numbers >= 0, got shape \(299,\)",
         ),
-        "weight without gradients": ({"gradient_weight": 0.1}, {}, "needs gradients, got none"),
-        "weight without hessians": ({"hessian_weight": 0.1}, {"gradients": g}, "needs hessians, got none"),
+        "weight without gradients": ({"gradient_weight": 0.1}, {}, "needs known gradients, got none"),
+        "weight without hessians": ({"hessian_weight": 0.1}, {"gradients": g}, "needs known hessians, got none"),
         "gradients of steps": (
             {"activation": "heaviside", "gradient_weight": 0.1, "density": "uniform"},
             {"gradients": g},

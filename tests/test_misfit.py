@@ -167,8 +167,8 @@ def test_rows_of_higher_order_need_smoother_activations(loss, order):
 
 
 def test_derivatives_that_count_must_be_known():
-    with pytest.raises(ValueError, match=r"weight 0.1 of gradients needs gradients, got none"):
+    with pytest.raises(ValueError, match=r"`gradient_weight` = 0.1 needs known gradients, got none"):
         Misfit(Jet([[0.0]], [1.0]), Loss(0.1))
-    with pytest.raises(ValueError, match=r"weight 0.1 of hessians needs hessians, got none"):
+    with pytest.raises(ValueError, match=r"`hessian_weight` = 0.1 needs known hessians, got none"):
         Misfit(Jet([[0.0]], [1.0], [[1.0]]), Loss(0.1, 0.1))
     assert Misfit(Jet([[0.0]], [1.0])).residual(random_network(d=1, outputs=1, activation=ReLU())).loss > 0

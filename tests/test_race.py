@@ -63,9 +63,9 @@ class Known:
             yield from (replace(self, rate=rate, size=0) for rate in self.rates)
 
 
-def run(arms, sizes=(10, 100, 1000), rungs=None, improvement=-1e9, margin=0.0):
+def run(arms, sizes=(10, 100, 1000), rungs=None, improvement=-1e9, margin=0.0, exact=0.0):
     rungs = [Rung(keep=2, factor=10.0, rival=10.0)] * len(sizes) if rungs is None else rungs
-    return race(arms, sizes, rungs, improvement=improvement, margin=margin)
+    return race(arms, sizes, rungs, improvement=improvement, margin=margin, exact=exact)
 
 
 def test_the_smallest_error_wins():
@@ -168,6 +168,12 @@ def test_the_most_regular_of_near_equals_wins():
 def test_ends_if_a_size_does_not_help():
     log = []
     run([Known("a", 1.0, rate=0.001, log=log)], sizes=(10, 100, 1000, 10_000), rungs=[Rung()] * 4, improvement=0.05)
+    assert log == [("a", 10), ("a", 100)]
+
+
+def test_ends_if_an_arm_is_exact():
+    log = []
+    run([Known("a", 1.0, rate=3.0, log=log)], sizes=(10, 100, 1000), rungs=[Rung()] * 3, exact=2e-6)
     assert log == [("a", 10), ("a", 100)]
 
 

@@ -13,7 +13,8 @@ from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
 from nurf.solvers._rows import row_count, rows_per_sample, sample_rows, slope_rows
-from nurf.solvers.ridge import DualRidge, NormalEquations, PreciseRidge, PrimalRidge
+from nurf.solvers.ridge import DualRidge, LeastSquares, NormalEquations, PreciseRidge, PrimalRidge
+from nurf.solvers.ridge._precise import triangle_of
 from nurf.solvers.ridge._selection import representative_samples
 
 D, N_SAMPLES = 3, 11
@@ -511,6 +512,21 @@ class TestPrecise:
         )
         assert_allclose(PreciseRidge(features, jet, BOTH).solve(ALPHAS), whole, atol=1e-8)
 
+    @pytest.mark.parametrize("n_neurons", [5, 60])
+    def test_one_problem_serves_all_losses(self, n_neurons, monkeypatch):
+        """Rows are reduced once for each order, whatever the weights."""
+        features, jet = make_features(n_neurons, D, 1), weighted((2,))
+        losses = (Loss(), GRADIENTS, Loss(gradients=3.0), BOTH)
+        alone = [PreciseRidge(features, jet, loss).solve(ALPHAS) for loss in losses]
+        problem, orders = LeastSquares(features, jet), []
+        reduce = triangle_of
+        monkeypatch.setattr(
+            "nurf.solvers.ridge._least_squares.triangle_of", lambda *args: orders.append(args[-1]) or reduce(*args)
+        )
+        for loss, expected in zip(losses, alone, strict=True):
+            assert_allclose(problem.ridge(loss, precise=True).solve(ALPHAS), expected, atol=1e-8)
+        assert orders == [0, 1, 2]
+
     def test_a_tail_of_low_rank_takes_nothing_from_the_neurons(self):
         jet = plain()
         X = jet.X.copy()
@@ -535,15 +551,17 @@ class TestLossWeights:
         loss, unknown = Loss(**{kind: 0.5}), np.full_like(getattr(jet, kind), np.nan)
         for lacking in (replace(jet, **{kind: None}), replace(jet, **{kind: unknown})):
             for make in (NormalEquations.from_data, factor):
-                with pytest.raises(ValueError, match=f"the weight 0.5 of {kind} needs {kind}, got none"):
+                with pytest.raises(ValueError, match=f"`{kind[:-1]}_weight` = 0.5 needs known {kind}, got none"):
                     make(make_features(5, D), lacking, loss)
 
     def test_directions_that_are_nowhere_known_are_none(self):
         jet = plain()
-        along = Jet.along(jet.X, jet.y, jet.X, np.full(N_SAMPLES, np.nan))
-        assert along.known == set()
-        with pytest.raises(ValueError, match="needs gradients, got none"):
-            factor(make_features(5, D), along, GRADIENTS)
+        unknown = Jet.along(jet.X, jet.y, jet.X, np.full(N_SAMPLES, np.nan))
+        without_direction = Jet.along(jet.X, jet.y, 0 * jet.X, np.ones(N_SAMPLES))
+        for along in (unknown, without_direction):
+            assert along.known == set()
+            with pytest.raises(ValueError, match="needs known gradients, got none"):
+                factor(make_features(5, D), along, GRADIENTS)
 
     def test_need_a_smooth_activation(self):
         planes = Hyperplanes(np.eye(D), np.zeros(D))

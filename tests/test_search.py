@@ -56,6 +56,18 @@ def lane(jet, space, sizes, seed=0, search=Search(), name="one", **task):  # noq
     return Lane(name, Task(jet, **task), space, search, sizes, (seed, 7))
 
 
+@pytest.mark.parametrize(
+    ("n_samples", "source", "degrees"),
+    [(400, FromNetwork(), {None, 1}), (400, FromResidual(), {None}), (100, FromNetwork(), {None})],
+)
+def test_neurons_that_are_sampled_anew_may_go_on_with_another_tail(n_samples, source, degrees):
+    """Not if samples are few."""
+    space = Space(DENSITIES, WIDTHS, sources=(FromData(), source), degrees=(None, 1))
+    arm = _arms.SampledArm(lane(wave(n_samples), space, [20, 60]), Setting(Uniform(), WIDTHS[1], source=source))
+    assert {branch.setting.degree for branch in arm.branches(many=True)} == degrees
+    assert {branch.setting.degree for branch in arm.branches(many=False)} == {None}
+
+
 class TestSpace:
     ALL = Space(
         DENSITIES,
@@ -251,6 +263,15 @@ class TestRace:
         assert fit.stage == fit.history[-1]
         assert fit.stage.n_neurons == fit.network.features.n_neurons
 
+    def test_stages_before_the_last_have_their_errors_in_the_race(self):
+        """Whether the next stage samples from the data or from the residual, in which case there is a fit to it."""
+        for source in (FromData(), FromResidual()):
+            fit = fit_searched([lane(wave(200), Space(DENSITIES[:1], WIDTHS, sources=(source,)), [10, 30, 90])])
+            assert [stage.n_neurons for stage in fit.history] == [10, 30, 90][: len(fit.history)]
+            raced = {(trial.size, trial.label, trial.error) for trial in fit.trials}
+            for stage in fit.history[:-1]:
+                assert (stage.n_neurons, str(stage.setting), stage.error) in raced
+
     @pytest.mark.parametrize(("slope", "widths"), [(1.0, (0.8, 0.4, 0.2)), (40.0, (0.1, 0.05))])
     def test_the_width_follows_the_function(self, slope, widths):
         space = Space((Local(jitter=None),), WIDTHS)
@@ -313,7 +334,7 @@ class TestRace:
 
     def test_derivatives_that_count_must_be_known(self):
         jet = wave()
-        with pytest.raises(ValueError, match=r"the weight 0.01 of gradients needs gradients, got none"):
+        with pytest.raises(ValueError, match=r"`gradient_weight` = 0.01 needs known gradients, got none"):
             fit_searched([lane(jet.only(()), Space((Uniform(),), WIDTHS, LOSSES), [10])])
         with pytest.raises(ValueError, match=r"Local.* needs gradients, got no derivatives"):
             fit_searched([lane(jet.only(()), Space(DENSITIES, WIDTHS), [10])])

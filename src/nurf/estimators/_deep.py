@@ -265,8 +265,7 @@ class DeepFeatureRegressor(TrainsOnBlocks):
             return [min(balanced_weight(jet), MAX_WEIGHT), 0.0] if informative else [0.0]
         if not (is_number(weight) and 0 <= weight <= MAX_WEIGHT):  # type: ignore[operator]
             raise ValueError(f"`gradient_weight` must be 'auto' or a number from 0 to {MAX_WEIGHT:g}, got {weight!r}")
-        if weight > 0 and "gradients" not in jet.known:  # type: ignore[operator]
-            raise ValueError(f"`gradient_weight` = {weight!r} needs gradients, got none")
+        Loss(gradients=float(weight)).require(jet)
         return [float(weight)]
 
     def _hidden(self, jet: Jet) -> tuple[int, ...]:

@@ -287,9 +287,9 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
                 raise ValueError(f"{name} must be a number >= 0, got {weight!r}")
             if weight > MAX_WEIGHT:
                 raise ValueError(f"{name} must be at most {MAX_WEIGHT:g}, got {weight!r}: the values would not count")
-            if weight > 0 and kind not in jet.known:
-                raise ValueError(f"{name} = {weight!r} needs {kind}, got none")
-        return Loss(**{kind: float(weight) for kind, weight in weights.items()})
+        loss = Loss(**{kind: float(weight) for kind, weight in weights.items()})
+        loss.require(jet)
+        return loss
 
     def _check_numbers(self) -> None:
         if self.max_neurons is not None and not is_whole(self.max_neurons):

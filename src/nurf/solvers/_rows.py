@@ -45,6 +45,11 @@ class Loss:
         return [(order, getattr(self, kind)) for order, kind in DERIVATIVE_KINDS.items() if getattr(self, kind) > 0]
 
     @property
+    def all_orders(self) -> list[int]:
+        """The orders of what counts: 0 for the values, and those of the derivatives."""
+        return [0, *(order for order, _ in self.orders)]
+
+    @property
     def kinds(self) -> list[str]:
         """The kinds of derivatives that count."""
         return [DERIVATIVE_KINDS[order] for order, _ in self.orders]
@@ -53,7 +58,7 @@ class Loss:
         """Raise an error if derivatives that count are not known anywhere."""
         for kind in self.kinds:
             if kind not in jet.known:
-                raise ValueError(f"the weight {getattr(self, kind)} of {kind} needs {kind}, got none")
+                raise ValueError(f"`{kind[:-1]}_weight` = {getattr(self, kind)!r} needs known {kind}, got none")
 
 
 VALUES_ONLY = Loss()

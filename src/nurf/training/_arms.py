@@ -128,10 +128,11 @@ class SampledArm:
             yield SampledArm(self.contest, self.setting, before=self)
 
     def branches(self, many: bool) -> Iterator[SampledArm]:
-        """Yield the arms that go on from this one: with the same setting, another source, or narrower neurons.
+        """Yield the arms that go on from this one: the same setting, another source or tail, or narrower neurons.
 
         If narrower neurons helped at the last size, they may help again. Axis-aligned neurons may go on with others,
-        which represent what is not a sum of functions of single inputs.
+        which represent what is not a sum of functions of single inputs. Neurons that are sampled anew may go on with
+        another tail, which fewer of them needed; not if samples are few, where more arms win by chance.
         """
         space = self.contest.space
         yield SampledArm(self.contest, self.setting, before=self)
@@ -139,6 +140,10 @@ class SampledArm:
             for source in space.sources:
                 if source != self.setting.source:
                     yield SampledArm(self.contest, replace(self.setting, source=source), before=self)
+        if many and not self.setting.source.keeps_neurons and not self.contest.refits:
+            for degree in space.degrees:
+                if degree != self.setting.degree:
+                    yield SampledArm(self.contest, replace(self.setting, degree=degree), before=self)
         if many or self._narrowed:
             position = space.activations.index(self.setting.activation)
             for activation in space.activations[position + 1 : position + 2]:
@@ -195,10 +200,16 @@ class SampledArm:
             return self
         return replace(self, output_errors=self.states(self.contest.final)[0].fit.output_errors)
 
-    def history(self, splits: tuple[Split, ...]) -> tuple[Stage, ...]:
-        """Return all stages, as they are on the first of the splits."""
-        earlier = () if self.before is None else self.before.history(splits)
-        return (*earlier, self.states(splits)[0].stage(self.seconds))
+    def earlier_stages(self) -> tuple[Stage, ...]:
+        """Return the stages before this one, with the errors that they had in the race if they took part in it."""
+        arm = self.before
+        if arm is None:
+            return ()
+        (state,) = arm.states(self.contest.final)
+        if arm.alpha is None:
+            return (*arm.earlier_stages(), state.stage(arm.seconds))
+        stage = Stage(arm.size, arm.error, arm.alpha, arm.seconds, arm.setting, state.fallback)
+        return (*arm.earlier_stages(), stage)
 
 
 def _pooled(
@@ -274,7 +285,9 @@ def _finalists(
                     lane.space.activations[0], frozenset().union(*(d.needs for d in lane.space.densities))
                 )
     rungs = search.rungs(len(sizes), len(lanes[0].task.jet))
-    outcome = race(arms, sizes, rungs, improvement=search.improvement, margin=search.margin, watch=watch)
+    outcome = race(
+        arms, sizes, rungs, improvement=search.improvement, margin=search.margin, exact=search.exact, watch=watch
+    )
     doubt, finalists = search.uncertainty(lanes[0].n_effective), []
     for lane in lanes:
         winners = [arm for of_size in outcome.lane_winners for arm in of_size if arm.contest is lane]
@@ -292,9 +305,11 @@ def _final_fit(arm: SampledArm, held_out: Sequence[Jet]) -> ShallowFit:
     leave-one-out errors, they are multiplied by the factor by which those of the refits are too small, and are at least
     what the refits differ by between and beside the samples. If nothing is held out, the fit stays as it is.
     """
-    lane, history = arm.contest, arm.history(arm.contest.final)
+    lane = arm.contest
     (state,) = arm.states(lane.final)
-    fit = replace(state.fit, output_errors=arm.output_errors, stage=history[-1], history=history)
+    stage = state.stage(arm.seconds)
+    history = (*arm.earlier_stages(), stage)
+    fit = replace(state.fit, output_errors=arm.output_errors, stage=stage, history=history)
     if not held_out:
         return fit
     splits, _ = lane.final_folds

@@ -132,6 +132,7 @@ def race(
     *,
     improvement: float,
     margin: float,
+    exact: float = 0.0,
     watch: Callable[[Trial], None] | None = None,
 ) -> Outcome[A]:
     """Return the arms of the smallest estimated error, by successive halving.
@@ -148,6 +149,8 @@ def race(
         The race ends if a size does not lower the smallest error by this share.
     margin : float
         Errors that differ by a smaller share are equal; the most regular arm of equal ones wins.
+    exact : float, default 0
+        The race ends if an error is not larger than this.
     watch : callable, optional
         Called with each trial, as soon as it is there.
     """
@@ -170,7 +173,7 @@ def race(
         before = min(map(score, winners), default=np.inf)
         winners.append(most_regular(list(pool.values()), margin))
         lane_winners.append(tuple(most_regular(lane, margin) for lane in _lanes(pool.values(), np.inf)))
-        if not score(winners[-1]) < (1 - improvement) * before:
+        if winners[-1].error <= exact or not score(winners[-1]) < (1 - improvement) * before:
             break
         going = _survivors(pool.values(), rung)
     return Outcome(tuple(winners), tuple(lane_winners), tuple(trials))

@@ -42,6 +42,9 @@ class Search:
         Errors that differ by a smaller share are equal.
     improvement : float, default -inf
         A size must lower the error by this share, or the race ends. By default it goes on to the last size.
+    exact : float, default 1e-11
+        The race ends, too, if an error is not larger than this, in units of the standard deviation of the values. Few
+        simulators have more digits, and with more neurons the rounding of their sum grows.
     doubt : float, default 4
         Derivatives must lower the error of ``n`` samples by a factor ``1 + doubt / sqrt(n)`` to be believed. An
         estimate from ``n`` errors is uncertain by at least ``1 / sqrt(2 n)``, more if a few errors are large, and the
@@ -84,6 +87,7 @@ class Search:
     last: Rung = LAST
     margin: float = 0.02
     improvement: float = -np.inf
+    exact: float = 1e-11
     doubt: float = 4.0
     few_samples: int = 150
     n_folds: int = 5

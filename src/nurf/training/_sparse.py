@@ -171,17 +171,28 @@ def fit_sparse(
     )
     if n_folds == 0 or np.count_nonzero(jet.has_value) < MIN_ERRORS:
         return fit
+    crossfit = _crossfit(fit, objective, activation, rng, options, n_folds)
+    errors = crossfit.output_errors if validation is None else fit.output_errors
+    return replace(fit, crossfit=crossfit, output_errors=errors)
+
+
+def _crossfit(
+    fit: SparseFit,
+    objective: Objective,
+    activation: Activation,
+    rng: np.random.Generator,
+    options: SparseOptions,
+    n_folds: int,
+) -> CrossFit:
+    """Return what the network becomes if it is trained once more without each of the folds, from where it is."""
+    start, size = in_columns(fit.network), fit.network.features.n_neurons
 
     def refit(part: Jet) -> ShallowNetwork:
-        without = replace(objective, misfit=replace(misfit, jet=part), alpha=fit.alpha)
-        size = fit.network.features.n_neurons
-        start = in_columns(fit.network)
+        without = replace(objective, misfit=replace(objective.misfit, jet=part), alpha=fit.alpha)
         solution = solve_sparse(without, start, activation, rng, options, max_neurons=size, exchanges=False)
         return in_shape_of(fit.network, solution.network)
 
-    crossfit = CrossFit.by_refits(fit.network, jet, refit, n_folds, rng)
-    errors = crossfit.output_errors if validation is None else fit.output_errors
-    return replace(fit, crossfit=crossfit, output_errors=errors)
+    return CrossFit.by_refits(fit.network, objective.misfit.jet, refit, n_folds, rng)
 
 
 def in_columns(network: ShallowNetwork) -> ShallowNetwork:

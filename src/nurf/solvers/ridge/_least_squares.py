@@ -13,7 +13,7 @@ from nurf.solvers.ridge._cholesky import CholeskyRidge
 from nurf.solvers.ridge._dual import DualRidge
 from nurf.solvers.ridge._iterative import IterativeRidge
 from nurf.solvers.ridge._normal_equations import NormalEquations
-from nurf.solvers.ridge._precise import PreciseRidge, precise_cost
+from nurf.solvers.ridge._precise import PreciseRidge, precise_cost, triangle_of, weighted_triangle
 from nurf.solvers.ridge._primal import PrimalRidge
 
 FEW = 300  # neurons up to which eigenvectors take little time
@@ -24,7 +24,8 @@ VERY_MANY = 20_000  # neurons above which a Gram matrix takes more than 3 GB
 class LeastSquares:
     """The least-squares problem of the outer weights of ``features``, on the values and derivatives of ``jet``.
 
-    Normal equations of values, gradients and Hessians are made once, when they are needed, and serve all losses.
+    Normal equations of values, gradients and Hessians are made once, when they are needed, and serve all losses. So do
+    the triangles of the precise form.
 
     Parameters
     ----------
@@ -46,6 +47,7 @@ class LeastSquares:
         self.features, self.jet, self.dtype = features, jet, dtype
         self._smaller: dict[int, NormalEquations] = {} if smaller is None else smaller._smaller | smaller._equations
         self._equations: dict[int, NormalEquations] = {}
+        self._triangles: dict[int, Array] = {}
 
     def ridge(self, loss: Loss = VALUES_ONLY, *, precise: bool = False, alphas: Array | None = None) -> Ridge:
         """Return the factorised ridge regression problem. This is the place that selects the solver.
@@ -57,7 +59,7 @@ class LeastSquares:
         """
         loss.require(self.jet)
         if precise:
-            return PreciseRidge(self.features, self.jet, loss)
+            return PreciseRidge(self.features, self.jet, loss, self._triangle(loss))
         rows = len(self.jet) * rows_per_sample(self.jet, loss)
         if min(self.features.n_neurons, rows) > MANY:
             equations = self.equations(loss) if self.features.n_neurons <= VERY_MANY else None
@@ -73,7 +75,7 @@ class LeastSquares:
 
     def equations(self, loss: Loss) -> NormalEquations:
         """Return the normal equations of the values and of the derivatives that count."""
-        orders = [0, *(order for order, _ in loss.orders)]
+        orders = loss.all_orders
         if not any(order in known for order in orders for known in (self._equations, self._smaller)):
             self._equations |= NormalEquations.from_orders(self.features, self.jet, orders, self.dtype)
         total = self._of_order(0)
@@ -84,6 +86,12 @@ class LeastSquares:
     def precise_cost(self, loss: Loss) -> float:
         """Return the approximate number of operations of the precise form."""
         return precise_cost(len(self.jet) * rows_per_sample(self.jet, loss), self.features.n_neurons)
+
+    def _triangle(self, loss: Loss) -> Array:
+        for order in loss.all_orders:
+            if order not in self._triangles:
+                self._triangles[order] = triangle_of(self.features, self.jet, order)
+        return weighted_triangle(self._triangles, loss)
 
     def _of_order(self, order: int) -> NormalEquations:
         if order not in self._equations:

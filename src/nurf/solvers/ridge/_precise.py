@@ -6,7 +6,7 @@ import numpy as np
 
 from nurf._blocks import BLOCK_ELEMENTS, row_blocks
 from nurf._types import Array
-from nurf.jets import Jet
+from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Features
 from nurf.solvers._rows import VALUES_ONLY, Loss, rows_per_sample, sample_rows
 from nurf.solvers.ridge._base import orthonormal
@@ -20,12 +20,21 @@ class PreciseRidge(SpectralRidge):
     has a floor near 1e-15. Smooth functions without noise can be fitted with much smaller alphas. Here the rows are
     reduced to a triangle ``Z = Q R`` block by block, and ``R`` is decomposed. That costs a multiple of the Gram matrix
     (``precise_cost``).
+
+    Parameters
+    ----------
+    features, jet, loss
+        See ``Ridge``.
+    triangle : array, optional
+        That of their rows, if it is known.
     """
 
-    def __init__(self, features: Features, jet: Jet, loss: Loss = VALUES_ONLY) -> None:
+    def __init__(self, features: Features, jet: Jet, loss: Loss = VALUES_ONLY, triangle: Array | None = None) -> None:
         super().__init__(features, jet, loss)
         N, t = self.n_neurons, len(features.tail)
-        triangle = _triangle(features, jet, loss) / np.sqrt(self.total_weight)
+        if triangle is None:
+            triangle = weighted_triangle({n: triangle_of(features, jet, n) for n in loss.all_orders}, loss)
+        triangle = triangle / np.sqrt(self.total_weight)
         tail, neurons, values = np.split(triangle, [t, t + N], axis=1)
         basis, inverse = orthonormal(tail)
         self.tail_inverse, self.tail_rank = inverse @ inverse.T, basis.shape[1]
@@ -50,12 +59,23 @@ def precise_cost(n_rows: int, n_neurons: int) -> float:
     return 2.5 * n_rows * n_neurons**2 + 25.0 * min(n_rows, n_neurons) ** 2 * n_neurons
 
 
-def _triangle(features: Features, jet: Jet, loss: Loss) -> Array:
-    """Return ``R`` with ``R^T R = [Z y]^T [Z y]`` for all rows, columns in the order tail, neurons, values."""
+def triangle_of(features: Features, jet: Jet, order: int) -> Array:
+    """Return ``R`` with ``R^T R = [Z y]^T [Z y]`` for the rows of derivatives of one order, with weight one.
+
+    The columns are tail, neurons, values.
+    """
+    loss = Loss(**{DERIVATIVE_KINDS[order]: 1.0}) if order else VALUES_ONLY
+    first = 1 if order else 0  # the first row of a sample is that of its value
     N, R = features.n_neurons, rows_per_sample(jet, loss)
     triangle = np.empty((0, features.n_columns + int(np.prod(jet.y.shape[1:], dtype=int))))
     for block in row_blocks(len(jet), R * N, max(BLOCK_ELEMENTS, 4 * N**2)):
         design, targets = sample_rows(features, jet[block], loss)
-        rows = np.concatenate([design[..., N:], design[..., :N], targets], axis=2)
+        rows = np.concatenate([design[:, first:, N:], design[:, first:, :N], targets[:, first:]], axis=2)
         triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, rows.reshape(-1, rows.shape[2])]), mode="r"))
     return triangle
+
+
+def weighted_triangle(triangles: dict[int, Array], loss: Loss) -> Array:
+    """Return the triangle of all rows that count, from those of each order."""
+    parts = [triangles[0], *(np.sqrt(weight) * triangles[order] for order, weight in loss.orders)]
+    return np.asarray(np.linalg.qr(np.concatenate(parts), mode="r")) if len(parts) > 1 else parts[0]
