@@ -244,7 +244,7 @@ FAILURES = {
     "directions": ({}, {"directions": np.zeros((3, 3))}, "`directions` must have shape"),
     "gradients_at": ({}, {"gradients_at": np.zeros((3, 2))}, "`gradients` must have shape"),
     "derivative_weight": ({}, {"derivative_weight": np.full(MANY, np.nan)}, "must be finite"),
-    "hessians": ({"hessian_weight": 1.0}, {}, "needs hessians"),
+    "hessians": ({"hessian_weight": 1.0}, {}, "needs known hessians"),
     "validation": ({}, {"validation": 2.0}, "`validation` must"),
 }
 

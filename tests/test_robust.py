@@ -11,8 +11,10 @@ from nurf import Jet, RandomFeatureRegressor
 from nurf.activations import Heaviside, Sigmoid
 from nurf.networks import Features, Hyperplanes
 from nurf.solvers import Loss
+from nurf.solvers._coverage import calibration
+from nurf.solvers.ridge import LeastSquares
 from nurf.training import fit_huber, fit_outer
-from nurf.training._robust import cleaned_derivatives
+from nurf.training._robust import RobustLeaveOneOut, cleaned_derivatives
 
 K = 1.345
 NORMAL = 1.6448536269514722  # the 0.95 quantile of a normal distribution, so that 0.9 of it are within
@@ -46,6 +48,22 @@ def make_jet(n=80, n_gross=4, outputs=(), weighted=False, seed=0):
 def huber_loss(residuals, thresholds):
     sizes = np.abs(residuals)
     return np.where(sizes <= thresholds, sizes**2 / 2, thresholds * (sizes - thresholds / 2))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", [Loss(), Loss(0.1)])
+def test_robust_leave_one_out_is_that_of_refits(loss, weighted):
+    """Against the 0.9 quantile of the errors of refits without each sample, for samples of mean weight."""
+    jet, features, alphas = make_jet(30, weighted=weighted), make_features(), np.array([1e-2, 1e-4])
+    found = RobustLeaveOneOut().mean_squares(LeastSquares(features, jet).ridge(loss), alphas, np.empty(0))
+    errors, weights = np.empty((30, 2)), jet.weights(0)
+    for i in range(30):
+        rest = jet[np.arange(30) != i]
+        # alpha counts beside the total weight of the values
+        paths = LeastSquares(features, rest).ridge(loss).solve(alphas * weights.sum() / rest.weights(0).sum())
+        errors[i] = jet.y[i] - (features.design(jet.X[i : i + 1]) @ paths)[:, 0, 0]
+    errors *= np.sqrt(weights / weights.mean())[:, None]
+    assert_allclose(found[:, 0], calibration(np.abs(errors)) ** 2, rtol=1e-6)
 
 
 class TestOuterWeights:
@@ -209,11 +227,16 @@ class TestEstimator:
         error = np.sqrt(np.mean((estimator.predict(fresh) - values) ** 2))
         assert 0.6 < estimator.estimated_error_ / error < 1.6
 
-    def test_the_race_is_not_misled(self):
-        X, y, fresh, values = friedman(300, 0.02)
+    @pytest.mark.parametrize("seed", [0, 51, 94])
+    def test_the_race_is_not_misled(self, seed):
+        """Over 130 seeds the score has mean 0.919 and deviation 0.006.
+
+        With the last two, neurons were placed at gross errors, or all were fitted, if mean squares decided.
+        """
+        X, y, fresh, values = friedman(300, 0.02, seed)
         free = {"width": "auto", "density": "auto", "growth": "auto", "tail": "auto"}
         estimator = model(100, loss="huber", **free).fit(X, y)
-        assert estimator.score(fresh, values) > 0.85  # 0.92 without gross errors
+        assert estimator.score(fresh, values) > 0.85
 
     @pytest.mark.parametrize("n", [100, 300])
     def test_intervals_and_deviations_hold_new_values(self, n):

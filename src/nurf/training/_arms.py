@@ -132,7 +132,8 @@ class SampledArm:
 
         If narrower neurons helped at the last size, they may help again. Axis-aligned neurons may go on with others,
         which represent what is not a sum of functions of single inputs. Neurons that are sampled anew may go on with
-        another tail, which fewer of them needed; not if samples are few, where more arms win by chance.
+        another tail: what helps a few of them may not help many. With few samples they do not, because the more arms
+        there are, the more often one wins by chance.
         """
         space = self.contest.space
         yield SampledArm(self.contest, self.setting, before=self)

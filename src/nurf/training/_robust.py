@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nurf._blocks import spaced
 from nurf._types import Array
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import ShallowNetwork
-from nurf.solvers import Validation
+from nurf.solvers import LeaveOneOut, Validation
 from nurf.solvers._coverage import calibration
-from nurf.solvers.ridge import LeastSquares
+from nurf.solvers._rows import rows_per_sample
+from nurf.solvers.ridge import LeastSquares, Ridge
 from nurf.training._arms import fit_searched
 from nurf.training._crossfit import CrossFit
 from nurf.training._fit import ShallowFit, Trial
@@ -116,19 +118,37 @@ class HuberFit:
         return replace(validation, y=values + np.clip(validation.y - values, -threshold, threshold))
 
 
+@dataclass(frozen=True)
+class RobustLeaveOneOut(LeaveOneOut):
+    """The squares of the robust standard deviations of the errors of samples that leave the fit.
+
+    A mean square is that of the gross errors: it is about the same for all fits, and smallest if they are fitted.
+    """
+
+    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
+        """Return those over the samples, or over some of them, evenly spaced."""
+        jet = ridge.jet
+        valued = np.flatnonzero(jet.has_value)
+        index = spaced(valued, max(1, self.max_rows // rows_per_sample(jet, ridge.loss)))
+        left = ridge.left_out(alphas, index, np.ones(len(index)))[:, 0]
+        return np.asarray(robust_deviations(left) ** 2 / jet.weights(0)[valued].mean())
+
+
 def fit_robust(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = None) -> ShallowFit:
     """Return the best sampled network of a race with Huber's loss.
 
-    Races at the first size alternate with the cleaning of the data, as long as that makes the errors smaller. The last
-    race, with all sizes, is on cleaned data, and so is the estimate of the error in it: no gross error decides what is
-    chosen. The outer weights of its winner are those of ``fit_huber``. The errors of the fit that is returned are the
-    root mean squares over all samples except gross errors (``HuberFit.ordinary``). ``watch`` is called with each trial
-    of the last race.
+    Races at the first size alternate with the cleaning of the data, as long as that makes the errors smaller. They
+    choose by robust errors (``RobustLeaveOneOut``), and in the first one neurons are placed by what was given, not by
+    residuals or estimated derivatives: these are largest at gross errors, and leave-one-out does not see that neurons
+    were placed there to fit them. The last race, with all sizes, is on cleaned data, and so is the estimate of the
+    error in it: no gross error decides what is chosen. The outer weights of its winner are those of ``fit_huber``. The
+    errors of the fit that is returned are the root mean squares over all samples except gross errors
+    (``HuberFit.ordinary``). ``watch`` is called with each trial of the last race.
     """
     jet = lanes[0].task.jet
     deviation, cleaner = np.inf, None
     for _ in range(MAX_PILOTS):
-        raced = [_pilot(_cleaned_lane(lane, cleaner)) for lane in lanes]
+        raced = [_pilot(lane, cleaner) for lane in lanes]
         cleaner = fit_huber(fit_searched(raced), jet, raced[0].task.jet)
         before, deviation = deviation, float(np.sqrt(np.sum(cleaner.deviations**2)))
         if deviation > PROGRESS * before:
@@ -179,7 +199,7 @@ def fit_huber(
 
 
 def robust_deviations(errors: Array) -> Array:
-    """Return the 0.9 quantiles of absolute errors (m, k) over that of a normal distribution; infinite if unknown."""
+    """Return the 0.9 quantiles of absolute errors (m, ...) over that of a normal distribution; infinite if unknown."""
     deviations = calibration(np.abs(errors))
     return np.where(np.isnan(deviations), np.inf, deviations)
 
@@ -207,12 +227,18 @@ def cleaned_derivatives(jet: Jet, network: ShallowNetwork) -> Jet:
     return replace(jet, **moved)
 
 
-def _pilot(lane: Lane) -> Lane:
-    """Return the lane for a race at the first size, by errors at samples that are left out, whatever the rule.
+def _pilot(lane: Lane, cleaner: HuberFit | None) -> Lane:
+    """Return the lane for a race at the first size, by robust errors at samples that are left out, whatever the rule.
 
-    Errors at training samples, which the rule with validation samples counts, are smallest if gross errors are fitted.
+    As long as nothing is cleaned, neurons are not placed by residuals or estimated derivatives, if there is a choice.
     """
-    return replace(lane, task=replace(lane.task, rule=None), sizes=lane.sizes[:1])
+    lane, space = _cleaned_lane(lane, cleaner), lane.space
+    if cleaner is None:
+        given = tuple(source for source in space.sources if not source.derived)
+        space = replace(space, sources=given or space.sources, estimated=() if given else space.estimated)
+    search = replace(lane.search, few_samples=0, max_refit_samples=0)
+    task = replace(lane.task, rule=RobustLeaveOneOut())
+    return replace(lane, task=task, space=space, search=search, sizes=lane.sizes[:1])
 
 
 def _cleaned_lane(lane: Lane, cleaner: HuberFit | None) -> Lane:

@@ -22,6 +22,7 @@ EPS = float(np.finfo(float).eps)
 BLOCK = 2**17  # elements of a block of covariances: all its factors together stay in the cache
 TINY = 1e-30  # variance of constant targets
 MORE_NOISE = 30.0  # factor of the variances of the noise if the kernel matrix is not positive definite
+LARGEST_NOISE = 1e8  # variance of the noise of a row that says nothing; the rounding of more would hide other rows
 
 
 def rounding_floor(n_rows: int) -> float:
@@ -101,9 +102,13 @@ class Process:
             result[block.rows, block.columns] = matrix
             result[block.columns, block.rows] = matrix.T
         diagonal = result.ravel()[:: N + 1]
-        noise = self.rows.noise_shares(len(self.noise)) @ self.noise
-        diagonal += noise / self.rows.weights + rounding_floor(N) * np.abs(diagonal)
+        diagonal += np.minimum(self._noise_of_rows, LARGEST_NOISE) + rounding_floor(N) * np.abs(diagonal)
         return result
+
+    @property
+    def _noise_of_rows(self) -> Array:
+        """The variances of the noise of all rows as their weights have them, of shape (N,)."""
+        return np.asarray(self.rows.noise_shares(len(self.noise)) @ self.noise / self.rows.weights)
 
     def _blocks(self) -> Iterable[tuple[Block, Covariances]]:
         """Return the blocks of the lower triangle of the kernel matrix; if they are small, they are made once."""
@@ -182,7 +187,7 @@ class Process:
             if block.columns.stop == block.rows.stop:
                 part[:, block.rows.start - block.columns.start :] /= 2
             gram += covariances.slopes(part, *block.of(self.rows.parts))
-        by_row = weights.ravel()[:: N + 1] / self.rows.weights
+        by_row = np.where(self._noise_of_rows < LARGEST_NOISE, weights.ravel()[:: N + 1] / self.rows.weights, 0.0)
         return 2 * self.metric @ gram, by_row @ self.rows.noise_shares(len(self.noise)) * self.noise
 
     @cached_property
