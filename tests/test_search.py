@@ -323,8 +323,11 @@ class TestRace:
         assert fitted == (list(names) if winner == "values alone" else ["all data"])
 
     def test_more_rows_may_carry_more_neurons(self):
-        """250 narrow neurons with a tiny alpha fit the noise of 300 samples; they are kept beside those that win."""
-        jet = wave(300, noise=0.5).only(())
+        """250 narrow neurons with a tiny alpha fit the noise of 300 samples; they are kept beside those that win.
+
+        Over 40 seeds their error is 2 to 5 times as large, and 1.23 times is enough.
+        """
+        jet = wave(300, noise=3.0).only(())
         space = Space((Uniform(),), WIDTHS[-1:])
         noisy = fit_for_more_rows([lane(jet, space, [25, 250], alphas=np.array([1e-9]))])
         assert [fit.network.features.n_neurons for fit in noisy] == [25, 250]

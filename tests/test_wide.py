@@ -493,9 +493,14 @@ class TestHostileData:
             same = model("auto").fit(np.ones((5, 3)), y)
             assert_allclose(same.predict(np.ones((2, 3))), y.mean(), rtol=1e-3)
 
-    def test_points_with_different_values(self):
-        """The same points twice: noise is learned, not a jump."""
-        X, rng = points(), np.random.default_rng(0)
+    @pytest.mark.parametrize("seed", [0, 18])
+    def test_points_with_different_values(self, seed):
+        """The same points twice: noise is learned, not a jump.
+
+        Over 25 seeds the logarithm of its ratio to the truth is 0.23 at most. With the second seed, a noise for each
+        partial derivative ended far from the maximum of the likelihood, with values ten times as noisy as they are.
+        """
+        X, rng = points(seed=50 + seed), np.random.default_rng(seed)
         twice, y = np.tile(X, (2, 1)), np.tile(f(X), 2) + 0.1 * rng.normal(size=40)
         estimator = model().fit(twice, y, gradients=np.tile(gradient(X), (2, 1)))
         assert abs(np.log(estimator.noise_["values"] / 0.1)) < 5 / np.sqrt(80) + 0.1

@@ -243,10 +243,7 @@ class WideArm:
         if jet.n_features > 1 and np.any(rows.orders == 1):
             started = [_started(kernel, contest, rows, jet, n_starts, separate=True) for kernel in contest.kernels]
             separate = [candidate.learned(rows, *contest.terms, n_steps) for candidate in started]
-            learned = [
-                min(pair, key=lambda each: each.error(each.process(rows)))
-                for pair in zip(learned, separate, strict=True)
-            ]
+            learned = [_with_noise(*pair, rows) for pair in zip(learned, separate, strict=True)]
         return [*learned, *mapped]
 
     def variants(self) -> Iterator[WideArm]:
@@ -271,6 +268,17 @@ def _residuals(process: Process, jet: Jet) -> Array:
     """Return the errors of the process at the values that it was fitted to, of shape (m, k)."""
     valued = jet.with_values()
     return np.asarray(valued.y - process.network(jet.y.shape[1:]).value(valued.X)).reshape(len(valued), -1)
+
+
+def _with_noise(common: Candidate, separate: Candidate, rows: ProcessRows) -> Candidate:
+    """Return the candidate of the smaller error, with one noise of all partial derivatives or with one for each.
+
+    The first is a special case of the second. If the criterion of the second is larger, learning did not come so far,
+    and its noise may be far from that of the data whatever its error.
+    """
+    if separate.criterion > common.criterion:
+        return common
+    return min((common, separate), key=lambda each: each.error(each.process(rows)))
 
 
 def _score(candidate: Candidate) -> float:

@@ -21,7 +21,7 @@ from nurf.solvers.process._rows import Block, ProcessRows
 EPS = float(np.finfo(float).eps)
 BLOCK = 2**17  # elements of a block of covariances: all its factors together stay in the cache
 TINY = 1e-30  # variance of constant targets
-MORE_NOISE = 30.0  # factor of the variances of the noise if the kernel matrix is not positive definite
+MORE_NOISE = 30.0  # factor of the least variance of the noise if the kernel matrix is not positive definite
 LARGEST_NOISE = 1e8  # variance of the noise of a row that says nothing; the rounding of more would hide other rows
 
 
@@ -66,11 +66,15 @@ class Process:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def definite(self) -> Process:
-        """Return the process, or one with more noise if ``S`` is not positive definite in floating-point numbers."""
+        """Return the process, or one with more noise if ``S`` is not positive definite in floating-point numbers.
+
+        The smallest variances of the noise grow, and no other: it is they that are within rounding errors.
+        """
         try:
             _ = self._solved
         except np.linalg.LinAlgError:
-            return replace(self, noise=MORE_NOISE * np.maximum(self.noise, EPS)).definite()
+            least = MORE_NOISE * max(float(self.noise.min()), EPS)
+            return replace(self, noise=np.maximum(self.noise, least)).definite()
         return self
 
     @cached_property
