@@ -352,9 +352,11 @@ def test_a_noise_for_each_partial_must_have_the_smaller_criterion():
 
 
 class TestInvariance:
-    """Of fits to noisy data, which are benign: L-BFGS ends at the same optimum up to about 1e-4 of its parameters.
+    """Of fits to noisy data, which are benign: L-BFGS ends near the same optimum.
 
-    So predictions agree up to a hundredth of the noise.
+    It ends if the criterion falls by less than 1e-4 of itself, about 0.02 here. Parameters are then within
+    ``sqrt(2 * 0.02)``, a fifth of their standard errors, and predictions within a fifth of their deviations: a tenth of
+    the noise.
     """
 
     def test_of_units(self):
@@ -365,21 +367,21 @@ class TestInvariance:
             other = model().fit(X * x_unit + x_unit, y * y_unit, gradients=gradients * y_unit / x_unit)
             at = fresh * x_unit + x_unit
             values, deviations = other.predict(at, return_std=True)
-            assert_allclose(values / y_unit, plain.predict(fresh), atol=5e-4)
-            assert_allclose(deviations / y_unit, plain.predict(fresh, return_std=True)[1], rtol=0.02)
+            assert_allclose(values / y_unit, plain.predict(fresh), atol=5e-3)
+            assert_allclose(deviations / y_unit, plain.predict(fresh, return_std=True)[1], rtol=0.05)
             slopes, deviations = other.predict_gradient(at, return_std=True)
-            assert_allclose(slopes / y_unit * x_unit, plain.predict_gradient(fresh), atol=5e-3)
-            assert_allclose(deviations / y_unit * x_unit, plain.predict_gradient(fresh, return_std=True)[1], rtol=0.02)
-            assert_allclose(other.relevance_, plain.relevance_, rtol=0.02)
-            assert_allclose(other.noise_["values"] / y_unit, plain.noise_["values"], rtol=0.02)
-            assert_allclose(other.function()(at) / y_unit, plain.predict(fresh), atol=5e-4)
+            assert_allclose(slopes / y_unit * x_unit, plain.predict_gradient(fresh), atol=2e-2)
+            assert_allclose(deviations / y_unit * x_unit, plain.predict_gradient(fresh, return_std=True)[1], rtol=0.05)
+            assert_allclose(other.relevance_, plain.relevance_, rtol=0.05)
+            assert_allclose(other.noise_["values"] / y_unit, plain.noise_["values"], rtol=0.05)
+            assert_allclose(other.function()(at) / y_unit, plain.predict(fresh), atol=5e-3)
 
     def test_of_the_order_of_the_samples(self):
         X, y, gradients = noisy()
         order = np.random.default_rng(1).permutation(len(y))
         one = fitted_to_noisy()
         other = model().fit(X[order], y[order], gradients=gradients[order])
-        assert_allclose(other.predict(X), one.predict(X), atol=5e-4)
+        assert_allclose(other.predict(X), one.predict(X), atol=5e-3)
         assert_allclose(other.estimated_error_, one.estimated_error_, rtol=0.02)
 
     def test_of_the_order_of_inputs_and_outputs(self):
@@ -389,14 +391,14 @@ class TestInvariance:
         slopes = np.stack([gradients, [0.0, 1.0] + 0.2 * rng.normal(size=(40, 2))], axis=1)
         one = model().fit(X, both, gradients=slopes)
         other = model().fit(X[:, ::-1], both[:, ::-1], gradients=slopes[:, ::-1, ::-1])
-        assert_allclose(other.predict(X[:, ::-1])[:, ::-1], one.predict(X), atol=5e-4)
+        assert_allclose(other.predict(X[:, ::-1])[:, ::-1], one.predict(X), atol=5e-3)
         assert one.estimated_error_.shape == (2,)
 
     def test_rows_given_twice_have_weight_two(self):
         X, y, gradients = noisy()
         twice = model().fit(*(np.concatenate([part, part]) for part in (X, y)), gradients=np.tile(gradients, (2, 1)))
         once = fitted_to_noisy()
-        assert_allclose(twice.predict(X), once.predict(X), atol=5e-4)
+        assert_allclose(twice.predict(X), once.predict(X), atol=5e-3)
         assert twice.n_samples_ == 40
 
     def test_the_unit_of_weights(self):
@@ -405,7 +407,7 @@ class TestInvariance:
         one, other = (
             model(metric="scales").fit(X, y, gradients=gradients, sample_weight=unit * w) for unit in (1.0, 1e200)
         )
-        assert_allclose(other.predict(X), one.predict(X), atol=5e-4)
+        assert_allclose(other.predict(X), one.predict(X), atol=5e-3)
 
     @pytest.mark.parametrize("least", [1e-9, 1e-300])
     def test_a_sample_of_small_weight_hardly_counts(self, least):
