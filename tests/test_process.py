@@ -389,7 +389,7 @@ class TestEdges:
     def test_left_out_values_beside_derivatives_of_a_small_unit(self, kernel):
         """Derivatives that are 1e12 times smaller than values, and more exact.
 
-        Their noise is 1e-12 of their variances, which are 1e-12: above the rounding of the 36 rows.
+        Their noise is 1e-12 of their variances, which are 1e-12: well above the rounding of the kernel matrix.
         """
         metric, noise = 1e-6 * METRIC, np.array([0.1, 1e-24, 1.0])
         jet = plain().only(("gradients",))
