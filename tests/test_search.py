@@ -325,7 +325,7 @@ class TestRace:
     def test_more_rows_may_carry_more_neurons(self):
         """250 narrow neurons with a tiny alpha fit the noise of 300 samples; they are kept beside those that win.
 
-        Over 40 seeds their error is at least 1.98 times as large, 3.4 times in the median, and 1.23 times is enough.
+        Over 40 seeds their error is at least 1.98 times as large, 3.4 times in the median; 1.23 times is enough.
         """
         jet = wave(300, noise=3.0).only(())
         space = Space((Uniform(),), WIDTHS[-1:])
