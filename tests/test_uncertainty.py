@@ -174,8 +174,8 @@ class TestShape:
         X, y = smooth()
         flat, column = model(alpha=1e-4).fit(X, y), model(alpha=1e-4).fit(X, y[:, None])
         assert column.predict_interval(X).shape == (150, 1, 2)
-        # Neurons are sampled from derivatives that a network estimates. If products are perturbed, hyperplanes differ by
-        # a few 1e-12, and 60 wide neurons have coefficients up to 400: 1e-7.
+        # Neurons are sampled from derivatives that a network estimates. If products are perturbed, hyperplanes differ
+        # by a few 1e-12, and 60 wide neurons have coefficients up to 400: 1e-7.
         assert_allclose(column.predict_interval(X)[:, 0], flat.predict_interval(X), rtol=1e-6, atol=1e-6)
         assert_allclose(column.predict(X, return_std=True)[1][:, 0], flat.predict(X, return_std=True)[1], rtol=1e-6)
 
