@@ -18,7 +18,7 @@ from nurf.densities import ActiveSubspace, Local, Nonlocal, Representation, Unif
 from nurf.networks import Features
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
 from nurf.solvers.ridge import NormalEquations
-from nurf.training import ALPHAS, fit_outer, fit_random
+from nurf.engines import ALPHAS, fit_outer, fit_random
 
 DENSITIES = (Uniform(), ActiveSubspace(), Local(jitter=0.05), Nonlocal(bandwidth=0.05), Representation())
 PRECISIONS = (np.float32, np.float64)

@@ -13,8 +13,9 @@ from nurf.densities._base import Density
 from nurf.networks import Features
 from nurf.solvers import Rule, Validation
 from nurf.solvers.ridge import NormalEquations
-from nurf.training import ALPHAS, FromResidual, Setting, Task, fit_adaptive, fit_outer, fit_random, stage_counts
-from nurf.training._stages import grow
+from nurf.solvers.ridge import LeftOut
+from nurf.engines import ALPHAS, FromResidual, Setting, Task, fit_adaptive, fit_outer, fit_random, stage_counts
+from nurf.engines._stages import grow
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,9 @@ class Scripted(Rule):
 
     by_size: dict
 
-    def mean_squares(self, ridge, alphas, coefficients):
-        return np.full((len(alphas), 1), self.by_size[ridge.n_neurons] ** 2)
+    def left_out(self, ridge, alphas, coefficients):
+        errors = np.full((1, len(alphas), 1), self.by_size[ridge.n_neurons])
+        return LeftOut(errors, np.ones(1), np.zeros(1, int), 1.0)
 
 
 REGULARISED = np.logspace(0, -8, 9)  # the weights stay moderate, and the slopes of the network near those of the data
@@ -253,7 +255,7 @@ class TestEstimator:
         data = wave()
         model = RandomFeatureRegressor(80, growth=2.0, density="local", width=0.2, random_state=0)
         model.fit(data.X, data.y, gradients=data.gradients)
-        assert {trial.size for trial in model.fit_.trials} == {10, 20, 40, 80}
+        assert {trial.size for trial in model.fit_.attempts} == {10, 20, 40, 80}
         sizes = [stage.n_neurons for stage in model.fit_.history]
         assert sizes == [10, 20, 40, 80][: len(sizes)]
         assert len(model.hyperplanes_) == sizes[-1]

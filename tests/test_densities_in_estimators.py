@@ -80,7 +80,7 @@ def test_a_named_density_without_derivatives_estimates_them(density):
     """As the default does; sharp neurons have no derivatives, and the error says what can be done."""
     X, y, *_ = friedman(0)
     model = RandomFeatureRegressor(60, density=density, width=0.8, random_state=0).fit(X, y)
-    assert any("network" in trial.label for trial in model.fit_.trials)
+    assert any("network" in trial.label for trial in model.fit_.attempts)
     with pytest.raises(ValueError, match=r"needs gradients, got no derivatives: pass them to `fit`, or use"):
         RandomFeatureRegressor(60, density=density, activation="heaviside").fit(X, y)
     with pytest.raises(

@@ -14,7 +14,7 @@ from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
 from nurf.solvers.ridge import Convergence, IterativeRidge, LeastSquares, NormalEquations, PrimalRidge, _least_squares
 from nurf.solvers.ridge import _sums as sums
 from nurf.solvers.ridge._iterative import Iterations, conjugate_gradients
-from nurf.training import fit_outer
+from nurf.engines import fit_outer
 
 ALPHAS = np.array([1e-2, 1e-4, 1e-6])
 EXACT = Iterations(tolerance=1e-12)

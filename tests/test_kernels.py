@@ -18,7 +18,7 @@ from nurf.jets import Jet
 from nurf.kernels import FiniteRankKernel, UniformKernel, rkhs_norm
 from nurf.networks import Ball, Features, Hyperplanes, ShallowNetwork
 from nurf.solvers.ridge import LeastSquares
-from nurf.training import fit_random
+from nurf.engines import fit_random
 
 R = 1.3
 DELTA = 0.03

@@ -17,8 +17,8 @@ from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss
 from nurf.solvers.ridge import NormalEquations
-from nurf.training import Search
-from nurf.training._trained_blocks import BlockTraining
+from nurf.engines import Search
+from nurf.engines._trained_blocks import BlockTraining
 
 try:
     import dask.array as da
@@ -472,7 +472,7 @@ class TestErrors:
 
     def test_long_passes_say_so(self, few, caplog, capsys, monkeypatch):
         data = make()
-        monkeypatch.setattr("nurf.training._progress._operations_per_second", lambda: 1.0)
+        monkeypatch.setattr("nurf.engines._progress._operations_per_second", lambda: 1.0)
         model(verbose=1).fit_blocks(blocks_of(*data, borders=[500]))
         assert "adding up 1000 samples for 30 neurons may take about 5e+02 h on one machine" in caplog.text  # 1.8e6 s
         assert "1000 of 1000 samples added up" in capsys.readouterr().err

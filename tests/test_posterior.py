@@ -13,7 +13,7 @@ from nurf.networks import ShallowNetwork
 from nurf.solvers import Loss
 from nurf.solvers.ridge import DualRidge, Posterior, PreciseRidge, PrimalRidge
 from nurf.solvers.ridge._posterior import MAX_LEFT_OUT, MIN_SAMPLES
-from nurf.training import fit_outer
+from nurf.engines import fit_outer
 
 D, N_SAMPLES, ALPHA = 2, 14, 1e-3
 sizes = pytest.mark.parametrize("n_neurons", [6, 50])  # fewer neurons than samples, and more

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nurf import DeepFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor
-from nurf.training import _progress
+from nurf.engines import _progress
 
 LINE = re.compile(r"nurf: (\d+) neurons, arm (\d+), [\d.e+-]+ (?:s|min|h): error (\S+), (.*)")
 
@@ -37,13 +37,13 @@ def test_each_best_arm_has_a_line(capsys):
     assert "60 samples in 2 dimensions, up to 120 neurons, about" in first
     assert f"{len(model.hyperplanes_)} neurons after" in last
     expected, best, count, size = [], np.inf, 0, None
-    for trial in model.fit_.trials:
+    for trial in model.fit_.attempts:
         if trial.size != size:
             best, count, size = np.inf, 0, trial.size
         count += 1
         if trial.error < best:
             best = trial.error
-            expected.append((str(size), str(count), f"{best:.2g}", f"{trial.label} ({trial.lane})"))
+            expected.append((str(size), str(count), f"{best:.2g}", f"{trial.label} ({attempt.data})"))
     assert [LINE.fullmatch(line).groups() for line in lines] == expected
 
 
@@ -51,7 +51,7 @@ def test_a_terminal_shows_every_arm(capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     model = fitted(verbose=1)
     shown = [part for part in re.split(r"\r\x1b\[K", capsys.readouterr().err) if "arm" in part]
-    assert len(shown) == len(model.fit_.trials)
+    assert len(shown) == len(model.fit_.attempts)
     assert any("\n" not in part for part in shown)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from nurf.solvers import VALUES_ONLY
-from nurf.training import Rung, race
+from nurf.engines import Rung, race
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def test_cheap_variants_are_tried_for_the_best_and_for_a_new_best():
     arms = [Known("a", 1.0, cheap=(0.9,)), Known("b", 0.95, cheap=(0.8, 2.0))]
     outcome = run(arms, sizes=(10,), rungs=[Rung(refits=1)])
     assert (outcome.best.name, outcome.best.level) == ("b", 0.8)
-    assert len(outcome.trials) == 4
+    assert len(outcome.attempts) == 4
 
 
 def test_branches_where_a_rung_asks_for_them():
@@ -183,7 +183,7 @@ def test_a_smaller_network_may_be_the_best():
 
 def test_trials_tell_everything():
     arms = [Known("a", 1.0, rate=0.5), Known("b", 2.0, lane="two")]
-    trials = run(arms, sizes=(4, 16), rungs=[Rung(keep=1), Rung()]).trials
+    trials = run(arms, sizes=(4, 16), rungs=[Rung(keep=1), Rung()]).attempts
     assert [(t.label, t.size, t.error, t.seconds, t.lane) for t in trials] == [
         ("a 1", 4, 0.5, 0.5, "one"),
         ("b 2", 4, 2.0, 0.5, "two"),
@@ -195,7 +195,7 @@ def test_a_watcher_sees_each_trial_when_it_is_there():
     seen = []
     arms = [Known("a", 1.0, rate=0.5, levels=(0.5,)), Known("b", 2.0, cheap=(1.5,))]
     outcome = race(arms, (4, 16), [Rung(breadths=(2,), refits=2)] * 2, improvement=0.0, margin=0.0, watch=seen.append)
-    assert tuple(seen) == outcome.trials
+    assert tuple(seen) == outcome.attempts
     assert len(seen) == 4
 
 

@@ -229,9 +229,9 @@ def test_a_rotation_of_all_inputs_changes_no_fit():
     normals = rng.standard_normal((12, 3))
     planes = Hyperplanes(normals / np.linalg.norm(normals, axis=1)[:, None], rng.uniform(-1, 1, 12))
     features = Features(planes, Sigmoid(0.5), 0)
-    reduced = nurf.training.fit_outer(features, scaling(jet), alphas=np.array([1e-3]))
+    reduced = nurf.engines.fit_outer(features, scaling(jet), alphas=np.array([1e-3]))
     whole = reduced.network.in_units_of(scaling).features  # the same neurons as functions of all inputs
-    unreduced = nurf.training.fit_outer(whole, jet, alphas=np.array([1e-3]))
+    unreduced = nurf.engines.fit_outer(whole, jet, alphas=np.array([1e-3]))
     fresh = function.sample(30, rng)
     expected = scaling.values_back(reduced.network.value(scaling.inputs(fresh)))
     assert_allclose(unreduced.network.value(fresh), expected, rtol=1e-6, atol=1e-6 * np.std(jet.y))

@@ -12,9 +12,9 @@ from nurf.densities import Uniform
 from nurf.networks import ShallowNetwork
 from nurf.solvers.sparse._misfit import Misfit
 from nurf.solvers.sparse._penalties import LogPenalty, row_sizes
-from nurf.training import CrossFit, fit_outer, fit_random, fit_sparse
-from nurf.training import polish as polish_fit
-from nurf.training._crossfit import assign_folds
+from nurf.engines import CrossFit, fit_outer, fit_random, fit_sparse
+from nurf.engines import polish as polish_fit
+from nurf.engines._crossfit import assign_folds
 
 CORNER = problems.get("corner")
 CHECKMARK = problems.get("checkmark", dimension=2)

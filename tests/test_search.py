@@ -12,7 +12,7 @@ from nurf.jets import Jet
 from nurf.networks import Hyperplanes
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss, Validation
 from nurf.solvers.ridge import LeastSquares
-from nurf.training import (
+from nurf.engines import (
     ALPHAS,
     Diagonal,
     FromData,
@@ -32,9 +32,9 @@ from nurf.training import (
     fit_random,
     fit_searched,
 )
-from nurf.training._metrics import LinearMap
-from nurf.training._outer import fit_least_squares
-from nurf.training._stages import grow, sample_features
+from nurf.engines._metrics import LinearMap
+from nurf.engines._outer import fit_least_squares
+from nurf.engines._stages import grow, sample_features
 
 WIDTHS = tuple(Sigmoid(width) for width in (0.8, 0.4, 0.2, 0.1, 0.05))
 LOSSES = tuple(Loss(weight) for weight in (0.0, 0.001, 0.01, 0.1))
@@ -180,7 +180,7 @@ class TestEstimate:
         errors = np.sqrt(squares / 60)
         near = np.flatnonzero(errors <= (1 + 1 / np.sqrt(2 * 60)) * errors.min())  # one standard error of 60 errors
         assert fit.alpha == ALPHAS[near[0]]
-        (trial,) = fit.trials
+        (trial,) = fit.attempts
         assert_allclose(trial.error, errors[near[0]], rtol=1e-5)
 
     def test_of_the_winner_is_that_of_refits_on_other_folds(self):
@@ -196,7 +196,7 @@ class TestEstimate:
             squares += np.sum((again.network.value(held.X) - held.y) ** 2)
         assert len(contest.final_folds[1]) == 7
         assert_allclose(fit.crossfit.output_errors, [np.sqrt(squares / 60) * (1 + 1 / np.sqrt(120))], rtol=1e-5)
-        assert fit.error == max(fit.trials[0].error, fit.crossfit.output_errors[0])
+        assert fit.error == max(fit.attempts[0].error, fit.crossfit.output_errors[0])
 
     def test_of_many_samples_is_leave_one_out(self):
         jet = wave(200, noise=0.1)
@@ -252,12 +252,12 @@ class TestRace:
             fit = fit_searched([contest])
             plain = fit_random(jet, Nonlocal(), WIDTHS[1], 60, contest.rng(0, 0), loss=LOSSES[2])
             assert_allclose(fit.network.value(jet.X), plain.network.value(jet.X), atol=1e-7)
-            assert [trial.size for trial in fit.trials] == [60]
+            assert [trial.size for trial in fit.attempts] == [60]
 
     def test_the_best_of_all_trials_at_the_last_size_is_taken(self):
         """Without noise 60 neurons are better than 20 by orders of magnitude."""
         fit = fit_searched([lane(wave(200), Space(DENSITIES, WIDTHS, LOSSES), [20, 60])])
-        last = [trial.error for trial in fit.trials if trial.size == 60]
+        last = [trial.error for trial in fit.attempts if trial.size == 60]
         assert fit.stage.n_neurons == 60
         assert fit.stage.error <= min(last) * (1 + Search().margin) * (1 + 1e-9)
         assert fit.stage == fit.history[-1]
@@ -268,7 +268,7 @@ class TestRace:
         for source in (FromData(), FromResidual()):
             fit = fit_searched([lane(wave(200), Space(DENSITIES[:1], WIDTHS, sources=(source,)), [10, 30, 90])])
             assert [stage.n_neurons for stage in fit.history] == [10, 30, 90][: len(fit.history)]
-            raced = {(trial.size, trial.label, trial.error) for trial in fit.trials}
+            raced = {(trial.size, trial.label, trial.error) for trial in fit.attempts}
             for stage in fit.history[:-1]:
                 assert (stage.n_neurons, str(stage.setting), stage.error) in raced
 
@@ -317,8 +317,8 @@ class TestRace:
         plain = _arms._final_fit
         monkeypatch.setattr(_arms, "_final_fit", final_fit)
         fit = fit_searched(lanes)
-        assert {trial.lane for trial in fit.trials} == set(names)
-        assert min(fit.trials, key=lambda trial: trial.error).lane == "all data"
+        assert {attempt.data for trial in fit.attempts} == set(names)
+        assert min(fit.attempts, key=lambda trial: trial.error).lane == "all data"
         assert (fit.loss == Loss()) == (winner == "values alone")
         assert fitted == (list(names) if winner == "values alone" else ["all data"])
 
@@ -358,7 +358,7 @@ class TestRace:
     def test_rungs_are_parameters(self):
         few = Search(first=Rung(), middle=Rung(), last=Rung())
         fit = fit_searched([lane(wave(200), Space(DENSITIES, WIDTHS), [20, 60], search=few)])
-        assert [trial.size for trial in fit.trials] == [20] * 4 + [60]
+        assert [trial.size for trial in fit.attempts] == [20] * 4 + [60]
 
 
 class TestSources:

@@ -13,7 +13,7 @@ from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss
 from nurf.solvers.ridge import CholeskyRidge, LeastSquares, NormalEquations, PrimalRidge
-from nurf.training import ALPHAS, Search, fit_outer
+from nurf.engines import ALPHAS, Search, fit_outer
 
 SINGLE = np.finfo(np.float32).eps
 FIXED = {"density": "uniform", "width": 0.4, "gradient_weight": 0.01, "growth": None, "tail": "constant"}

@@ -26,7 +26,7 @@ from nurf.solvers.ridge import (
     largest_near_best,
 )
 from nurf.solvers.ridge._cholesky import RESOLVED
-from nurf.training import fit_outer
+from nurf.engines import fit_outer
 
 D, WIDTH = 3, 0.3
 ALPHAS = np.array([1e-1, 1e-3, 1e-5])

@@ -35,9 +35,9 @@ from nurf.solvers.sparse._misfit import Misfit
 from nurf.solvers.sparse._moves import merge, prune, removal_costs, remove_redundant, train
 from nurf.solvers.sparse._objective import Objective
 from nurf.solvers.sparse._penalties import L1, LogPenalty, Squared, row_sizes
-from nurf.training import fit_outer, fit_random
-from nurf.training._polish import polish
-from nurf.training._sparse import fit_sparse
+from nurf.engines import fit_outer, fit_random
+from nurf.engines._polish import polish
+from nurf.engines._sparse import fit_sparse
 from row_by_row import many_patterns, random_network
 
 BUMP, WAVE, CHECKMARK = (

@@ -14,8 +14,8 @@ from nurf.networks import DeepNetwork, SiLU, Tanh
 from nurf.solvers import VALUES_ONLY, Loss
 from nurf.solvers.trained import Schedule, Soap, Trainer, TrainingRows, loss_and_gradient
 from nurf.solvers.trained._training import _batches
-from nurf.training import DeepSetting, DeepSpec
-from nurf.training._deep import balanced_weight, first_parameters, training_units
+from nurf.engines import DeepSetting, DeepSpec
+from nurf.engines._deep import balanced_weight, first_parameters, training_units
 from row_by_row import D, directional, few_patterns, many_patterns, plain, residuals, unknown_values, weighted
 from test_deep_network import complex_step, textbook
 

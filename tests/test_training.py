@@ -13,7 +13,7 @@ from nurf.densities import Local, Nonlocal, Uniform
 from nurf.jets import Jet
 from nurf.networks import Box, Features, Hyperplanes, ShallowNetwork
 from nurf.solvers import GeneralizedCrossValidation, Validation
-from nurf.training import fit_outer, fit_random
+from nurf.engines import fit_outer, fit_random
 
 D = 3
 

@@ -16,9 +16,9 @@ from nurf._threads import threads_for
 from nurf.jets import DERIVATIVE_KINDS
 from nurf.kernels import RADIAL_KERNELS, GaussianKernel, MaternKernel
 from nurf.solvers.process import CRITERIA, Process, ProcessRows, RestrictedLikelihood, row_total
-from nurf.training import Learning, WideLane, fit_wide, n_directions, thinned
-from nurf.training._learning import Candidate, Problem, learn
-from nurf.training._scales import (
+from nurf.engines import Learning, WideLane, fit_wide, n_directions, thinned
+from nurf.engines._learning import Candidate, Problem, learn
+from nurf.engines._scales import (
     HIGHEST_SCALE,
     LOWEST_SCALE,
     Hyperparameters,
@@ -28,7 +28,7 @@ from nurf.training._scales import (
     gradient_map,
     starts,
 )
-from nurf.training._wide import _with_noise
+from nurf.engines._wide import _with_noise
 
 PAIRS = [(kernel, name) for kernel in RADIAL_KERNELS for name in CRITERIA]
 
@@ -320,9 +320,9 @@ class TestLearning:
         assert [len(lane.part(size)) for size in lane.sizes] == lane.sizes
         bare = WideLane("values alone", jet.only(()), (GaussianKernel(),), 0, CRITERIA["likelihood"], learning, sizes)
         fit = fit_wide([lane, bare])
-        assert [trial.size for trial in fit.trials] == [30, 30, 60, 60, 100, 100]
+        assert [trial.size for trial in fit.attempts] == [30, 30, 60, 60, 100, 100]
         alone = fit_wide([replace(each, learning=replace(learning, rival=1.0)) for each in (lane, bare)])
-        assert [trial.size for trial in alone.trials] == [30, 30, 60, 100]
+        assert [trial.size for trial in alone.attempts] == [30, 30, 60, 100]
         assert np.sqrt(np.mean((fit.network.value(points(200, seed=3)) - f(points(200, seed=3))) ** 2)) < 0.01
 
 
@@ -665,7 +665,7 @@ class TestEstimator:
         X = points()
         A = points(20, seed=1)
         honest, spoilt = (model().fit(X, f(X), validation=(A, y)) for y in (f(A), f(A) + 1))
-        own = honest.fit_.trials[-1].error * honest.scaling_.y_scale
+        own = honest.fit_.attempts[-1].error * honest.scaling_.y_scale
         errors = f(A) + 1 - spoilt.predict(A)
         assert_allclose(spoilt.estimated_error_, np.sqrt((own**2 + np.mean(errors**2)) / 2), rtol=1e-6)
         assert honest.estimated_error_ < 0.1 < spoilt.estimated_error_

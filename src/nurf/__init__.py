@@ -8,6 +8,7 @@ from nurf import (
     activations,
     densities,
     differentiation,
+    engines,
     export,
     files,
     jets,
@@ -15,7 +16,6 @@ from nurf import (
     networks,
     problems,
     solvers,
-    training,
 )
 from nurf._derivative_checks import DerivativeCheck, check_derivatives
 from nurf.estimators import (
@@ -49,6 +49,7 @@ __all__ = [  # without `plots`, which requires matplotlib, and `torch`, whose na
     "check_derivatives",
     "densities",
     "differentiation",
+    "engines",
     "export",
     "files",
     "jets",
@@ -58,7 +59,6 @@ __all__ = [  # without `plots`, which requires matplotlib, and `torch`, whose na
     "polish",
     "problems",
     "solvers",
-    "training",
 ]
 
 if TYPE_CHECKING:

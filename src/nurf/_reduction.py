@@ -14,6 +14,7 @@ from nurf.jets import Jet
 LOST = 1e-6  # share of the variance that may be lost by a rank that is chosen
 NOISY = 1e-2  # the same if noise of the gradients does not allow for less
 FLOOR = 2.5  # times what half of all directions lose: noise that is the same along all of them loses twice that
+TELLING = 4  # directions between a half and three quarters of all, without which noise cannot be told
 EVEN = 0.125  # of what half of them lose is lost by three quarters, at least, if it is noise
 LOST_OUTPUTS = 1e-8  # share of the energy of the outputs that a race may ignore
 BLOCK_ELEMENTS = 2**22  # of the gradients that are scaled at once: 32 MB of doubles
@@ -77,7 +78,8 @@ class InputDirections:
         than half of the directions are needed, all inputs are.
         """
         m = len(self.energies)
-        half, noisy = m // 2, self.lost[3 * m // 4] > EVEN * self.lost[m // 2]
+        half, told = m // 2, m // 4 >= TELLING
+        noisy = told and self.lost[3 * m // 4] > EVEN * self.lost[half]
         allowed = max(LOST, min(NOISY, FLOOR * float(self.lost_elsewhere[half]))) if noisy else LOST
         enough = np.flatnonzero(self.lost_elsewhere[: half + 1] <= allowed)
         return max(1, int(enough[0])) if len(enough) else len(self.directions)
@@ -103,6 +105,28 @@ class InputDirections:
             lost=lost,
             unseen=lost - float(self.lost[rank]),
         )
+
+
+def few_directions(jet: Jet, scaling: Scaling) -> Scaling | None:
+    """Return the scaling followed by a projection onto at most half as many directions as there are inputs.
+
+    There is none if the gradients are not known, or known in part, or if more directions are needed.
+    """
+    if "gradients" not in jet.known or obstacle(jet):
+        return None
+    found = InputDirections.of(jet, scaling)
+    reduced = found.scaling(scaling, found.rank(), jet.X) if found.lost[0] > 0 else scaling
+    return None if reduced.x_basis is None else reduced
+
+
+def obstacle(jet: Jet) -> str:
+    """Return what is missing for a projection onto directions of the gradients, or nothing."""
+    if "gradients" not in jet.known:
+        return "gradients, got none"
+    unknown = jet.gradients is not None and jet.frames is None and np.isnan(jet.gradients)
+    if np.any(unknown) and np.any(np.any(unknown, axis=-1) != np.all(unknown, axis=-1)):
+        return "gradients that are known wholly or not at all, got some unknown partial derivatives"
+    return ""
 
 
 def _gradients(jet: Jet, scaling: Scaling) -> Array:

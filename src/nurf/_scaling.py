@@ -192,6 +192,14 @@ class Scaling:
         """Return scaled Hessians in the original units."""
         return self._slopes_back(_turned(self._slopes_back(_turned(hessians * self.y_scale[..., None, None]))))
 
+    def inputs_back(self, X: Array) -> Array:
+        """Return points with given scaled inputs; those in the span of the basis, if there is one."""
+        return self.directions_back(X) + self.x_center
+
+    def directions_back(self, directions: Array) -> Array:
+        """Return differences of points with given differences of scaled inputs."""
+        return np.asarray(self._along(directions, back=True) * self.x_scale)
+
     def normals_back(self, normals: Array) -> Array:
         """Return linear functions of scaled inputs, the rows of (N, r), as those of ``x - x_center``, (N, d)."""
         return self._slopes_back(normals)

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: thin shells around ``nurf.training``."""
+"""scikit-learn estimators: thin shells around ``nurf.engines``."""
 
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap

@@ -7,6 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
@@ -21,15 +22,17 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_number, is_whole
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
+from nurf.choosing import NO_LIMIT, POLICY, Choice, Clock, Engine, decide
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
-from nurf.estimators._data import assemble, canonical
+from nurf.engines import Fit, ShallowFit
+from nurf.engines._progress import watch_attempts
+from nurf.estimators._data import assemble, canonical, split
 from nurf.estimators._frames import matched, require_numbers
 from nurf.estimators._report import Report
 from nurf.files import write
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
 from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
-from nurf.training import Fit, ShallowFit
 
 MAX_WEIGHTS = 10**8  # inner weights of a network: a fit takes several arrays of that size
 MAX_WIDTH = 1e9  # and its inverse is the smallest: derivatives have powers of widths as factors
@@ -153,6 +156,43 @@ def zero_derivatives(jet: Jet, order: int) -> list[Warning]:
     return [UserWarning(f"all known {kind} are zero: hyperplanes cannot be sampled from them")]
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What an estimator fits to given data.
+
+    Parameters
+    ----------
+    engines : tuple of Engine
+        The simplest first.
+    scaling : Scaling
+    scaled : Jet
+        The data, in the units of the engines.
+    check : DerivativeCheck or None
+        The comparison of the gradients with the values.
+    warnings : tuple of Warning
+    clock : Clock
+        The end of the time budget of the engines.
+    validated : bool
+        Whether there are validation samples.
+    """
+
+    engines: tuple[Engine, ...]
+    scaling: Scaling
+    scaled: Jet
+    check: DerivativeCheck | None
+    warnings: tuple[Warning, ...]
+    clock: Clock
+    validated: bool
+
+    def fit(self, choice: Choice) -> Any:
+        """Return the fit of the candidate that was chosen. Errors are NaN if there are too few samples to know them."""
+        fit = choice.winner.engine.fit(choice.winner, self.scaled)
+        fit = replace(fit, output_errors=choice.optimism * fit.output_errors)
+        if np.count_nonzero(self.scaled.has_value) < MIN_ERRORS and not self.validated:
+            fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
+        return replace(fit, attempts=choice.attempts)
+
+
 class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # type: ignore[misc]
     """A regressor that is fitted as a network in scaled units (``fit_``, ``scaling_``) and predicts in the user's."""
 
@@ -162,6 +202,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     uncertainty_: Uncertainty | None
     gradient_check_: DerivativeCheck | None
     verbose: int
+    random_state: Any = None
 
     def fit(
         self,
@@ -235,9 +276,50 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             warnings.warn(warning, stacklevel=3)
         return self
 
-    @abstractmethod
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         """Fit to checked data, set the attributes at the very end, and return warnings for the user."""
+        rng, progress = self._generator(), watch_attempts(self._verbosity())
+        given, (jet, held_out) = jet, split(jet, validation, rng)
+        prepared = self._prepare(given, jet, held_out, rng, NO_LIMIT)
+        choice = decide(prepared.engines, POLICY, progress, prepared.clock)
+        found = self._finish(prepared, prepared.fit(choice))
+        if progress is not None:
+            progress.done(self.fit_)
+        return [*prepared.warnings, *found]
+
+    def _generator(self) -> np.random.Generator:
+        """Return the generator of all random numbers of a fit."""
+        return as_generator(self.random_state)
+
+    @abstractmethod
+    def _prepare(
+        self,
+        given: Jet,
+        jet: Jet,
+        held_out: Jet | None,
+        rng: np.random.Generator,
+        clock: Clock,
+        scaling: Scaling | None = None,
+    ) -> Prepared:
+        """Return what the parameters mean for the data: the engines that fit them until the clock ends.
+
+        Parameters
+        ----------
+        given : Jet
+            All data, whose gradients are checked.
+        jet : Jet
+            The data to fit.
+        held_out : Jet or None
+            Validation samples.
+        rng : numpy.random.Generator
+        clock : Clock
+        scaling : Scaling, optional
+            The units, if they are not those of the parameters.
+        """
+
+    @abstractmethod
+    def _finish(self, prepared: Prepared, fit: Any) -> list[Warning]:
+        """Set the attributes of a fit, and return warnings for the user."""
 
     @property
     @abstractmethod

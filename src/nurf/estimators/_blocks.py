@@ -11,8 +11,8 @@ from nurf._scaling import Extent
 from nurf._streams import ArrayStream, Block, DaskStream, Stream, is_dask, is_on_disk
 from nurf._types import Array
 from nurf._validation import as_floats, is_number
+from nurf.engines._streamed import Summary
 from nurf.jets import Jet, projections
-from nurf.training._streamed import Summary
 
 ARRAYS = ("X", "y", "gradients", "directions", "hessians", "sample_weight", "derivative_weight")
 

@@ -12,31 +12,32 @@ from nurf._validation import is_number
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import AxisAligned, Density, Local, Nonlocal, Uniform
 from nurf.densities._rows import complete
-from nurf.estimators._base import TAILS, SamplesHyperplanes, choose, sampling_order, zero_derivatives
-from nurf.jets import Jet
-from nurf.solvers import Loss, Rule
-from nurf.solvers.ridge._sums import ROUNDING
-from nurf.training import (
+from nurf.engines import (
     Diagonal,
     FromData,
     FromResidual,
     Full,
     Isotropic,
-    Lane,
     Metric,
-    Search,
+    SampledEngine,
     Source,
     Space,
     Task,
+    race_sizes,
     stage_counts,
 )
+from nurf.engines._sampled import GROWTH, MAX_ROWS
+from nurf.estimators._base import TAILS, SamplesHyperplanes, choose, sampling_order, zero_derivatives
+from nurf.jets import Jet
+from nurf.solvers import Loss, Rule
+from nurf.solvers.ridge._sums import ROUNDING
 
 WIDTHS = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)  # in units of the ball into which the inputs are scaled
 WIDTH_RATIO = 4.0  # of single widths to the typical one, for "multiscale"
 GRADIENT_WEIGHTS = (0.0, 1e-3, 1e-2, 1e-1)
 ENOUGH = 0.5  # share of known derivatives above which none are estimated
-AUTO_NEURONS = (150, 4050)  # smallest and largest size for n_neurons="auto"
 AUTO_IMPROVEMENT = 0.05  # by which each further size must lower the error then
+AUTO_NEURONS = (150, 4050)  # smallest and largest size for n_neurons="auto"
 
 
 class RacesSettings(SamplesHyperplanes):
@@ -50,29 +51,20 @@ class RacesSettings(SamplesHyperplanes):
     tail: str
     dtype: str
 
-    def _lanes(self, jet: Jet, rule: Rule, rng: np.random.Generator) -> list[Lane]:
-        """Return what is raced: arms on all data and, unless the parameters rule that out, on the values alone."""
+    def _engines(self, jet: Jet, rule: Rule, rng: np.random.Generator) -> list[SampledEngine]:
+        """Return what is raced: on all data and, unless the parameters rule that out, on the values alone."""
         activations = self._activations()
         space = self._space(jet, activations)
-        search, sizes = self._sizes(activations[0], space)
-        values_only = replace(search, rows_per_neuron=search.value_rows_per_neuron)
-        search = search if jet.known else values_only
-        task = Task(jet, self._alphas(), rule, max_rows=search.max_rows, dtype=self._precision())
+        sizes = self._sizes(activations[0], space)
+        task = Task(jet, self._alphas(), rule, max_rows=MAX_ROWS, dtype=self._precision())
         entropy = tuple(int(number) for number in rng.integers(2**32, size=4))
-        lane = Lane("all data", task, space, search, sizes, entropy)
+        improvement = AUTO_IMPROVEMENT if isinstance(self.n_neurons, str) else -np.inf
+        engine = SampledEngine(task, space, sizes, entropy, improvement=improvement)
         if not self._may_ignore_derivatives(jet, activations[0]):
-            return [lane]
+            return [engine]
         values = jet.only(())
-        return [
-            replace(lane, handicap=search.uncertainty(lane.n_effective)),
-            replace(
-                lane,
-                name="values alone",
-                task=replace(task, jet=values),
-                space=self._space(values, activations),
-                search=values_only,
-            ),
-        ]
+        space = self._space(values, activations)
+        return [engine, replace(engine, task=replace(task, jet=values), space=space, data="values alone")]
 
     def _space(self, jet: Jet, activations: tuple[Activation, ...]) -> Space:
         """Return what may be chosen for the data, as the parameters say."""
@@ -203,14 +195,14 @@ class RacesSettings(SamplesHyperplanes):
         growth: Any = self.growth
         if isinstance(growth, str) and growth == "auto":
             growable = activation.n_derivatives >= min(activation.order, 2) and not np.ndim(activation.width)
-            return Search.growth if growable else None
+            return GROWTH if growable else None
         if not (growth is None or (is_number(growth) and growth > 1)):
             raise ValueError(f"`growth` must be 'auto', None or a number > 1, got {growth!r}")
         return None if growth is None else float(growth)
 
-    def _sizes(self, activation: Activation, space: Space) -> tuple[Search, list[int]]:
-        """Return the numbers of the search, and the sizes at which settings are compared."""
-        search, growth = Search(), self._growth(activation)
+    def _sizes(self, activation: Activation, space: Space) -> list[int]:
+        """Return the numbers of neurons at which settings are compared."""
+        growth = self._growth(activation)
         if isinstance(self.n_neurons, str) and self.n_neurons == "auto":
             if self.growth is None:
                 raise ValueError(
@@ -218,12 +210,11 @@ class RacesSettings(SamplesHyperplanes):
                     "got None"
                 )
             smallest, largest = AUTO_NEURONS
-            sizes = stage_counts(largest, growth or search.growth, smallest)
-            return replace(search, improvement=AUTO_IMPROVEMENT), sizes
+            return stage_counts(largest, growth or GROWTH, smallest)
         self._check_n_neurons()
         if growth is not None and self.growth != "auto":
-            return search, stage_counts(self.n_neurons, growth)
-        return search, search.sizes(self.n_neurons) if space.has_choice else [self.n_neurons]
+            return stage_counts(self.n_neurons, growth)
+        return race_sizes(self.n_neurons) if space.has_choice else [self.n_neurons]
 
     def _precision(self) -> Precision:
         precision: Precision = choose("dtype", self.dtype, {"float64": np.float64, "float32": np.float32})

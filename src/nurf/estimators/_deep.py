@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -13,8 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._scaling import Scaling
 from nurf._validation import is_number, is_whole
 from nurf.activations import Sigmoid
+from nurf.choosing import NO_LIMIT, POLICY, Clock, decide
 from nurf.densities import Density, Nonlocal, Uniform
-from nurf.estimators._base import MAX_WEIGHTS, choose, zero_derivatives
+from nurf.engines import DeepFit, DeepOptions, DeepSetting, DeepSpec, TrainedEngine
+from nurf.engines._deep import balanced_weight, first_network
+from nurf.engines._progress import watch_attempts
+from nurf.estimators._base import MAX_WEIGHTS, Prepared, choose, zero_derivatives
 from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
 from nurf.estimators._deep_blocks import TrainsOnBlocks, unused_hessians
@@ -23,10 +28,6 @@ from nurf.jets import Jet
 from nurf.networks import DeepNetwork, Nonlinearity
 from nurf.networks._nonlinearities import NONLINEARITIES
 from nurf.solvers import Loss
-from nurf.training import DeepFit, DeepOptions, DeepSetting, DeepSpec, fit_trained
-from nurf.training._deep import balanced_weight, first_network
-from nurf.training._progress import watch_cycles
-from nurf.training._trained import steps_within
 
 MAX_WEIGHT = 1e9  # of derivatives beside values: with more, single precision does not resolve the values
 
@@ -49,11 +50,10 @@ class DeepFeatureRegressor(TrainsOnBlocks):
         Numbers of neurons of the hidden layers.
     steps : int or "auto", default "auto"
         Steps of a run without the rows that are held out. "auto" is 2700, or 700 with up to 150 samples, for which
-        there are five runs, each without a fold; or what the time budget allows, if there is one.
+        there are five runs, each without a fold.
     time_budget : float, optional
-        Seconds that a fit may take, about. Some steps are timed beforehand, and the budget is turned into a number of
-        steps, at most ``steps`` if that is a number. ``n_steps_`` tells how many, so that the same model can be fitted
-        again.
+        Seconds that a fit may take. Then there are longer and longer cycles of steps, each twice as long as the one
+        before, and the last one that ends in time counts. ``n_iter_`` tells how many steps that are.
     gradient_weight : float or "auto", default "auto"
         Weight of the squared residual of a gradient in the loss, relative to that of a value, both in scaled units.
         "auto" tries the weight with which both count the same, and 0: derivatives are only used if they clearly lower
@@ -166,36 +166,64 @@ class DeepFeatureRegressor(TrainsOnBlocks):
         """
         if not hasattr(self, "fit_"):
             return self.fit(X, y, **data)
-        return self._fit_arrays(X, y, data, partial(self._fit_from, self.fit_), reset=False)
+        return self._fit_arrays(X, y, data, partial(self._fit_on, self.fit_), reset=False)
 
-    def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        return self._fit_from(getattr(self, "fit_", None) if self.warm_start else None, jet, validation)
+    def _prepare(
+        self,
+        given: Jet,
+        jet: Jet,
+        held_out: Jet | None,
+        rng: np.random.Generator,
+        clock: Clock,
+        scaling: Scaling | None = None,
+    ) -> Prepared:
+        start = getattr(self, "fit_", None) if self.warm_start else None
+        return self._prepared(start, given, jet, held_out, rng, clock, scaling)
 
-    def _fit_from(self, start: DeepFit | None, jet: Jet, validation: Any) -> list[Warning]:
-        """Fit, from the network of ``start`` if there is one."""
-        check, found = checked_gradients(jet, self.check_gradients)
-        found += unused_hessians(jet)
-        rng = self._generator()
-        jet, held_out = split(jet, validation, rng)
+    def _prepared(
+        self,
+        start: DeepFit | None,
+        given: Jet,
+        jet: Jet,
+        held_out: Jet | None,
+        rng: np.random.Generator,
+        clock: Clock,
+        scaling: Scaling | None = None,
+    ) -> Prepared:
+        """Return what is trained, from the network of ``start`` if there is one."""
+        check, found = checked_gradients(given, self.check_gradients)
+        found += unused_hessians(given)
         if start is not None:
             require_shape(jet, start.network)
-        scaling = self.scaling_ if start is not None else Scaling.fit(jet, self.scaling)
+        if scaling is None:
+            scaling = self.scaling_ if start is not None else Scaling.fit(jet, self.scaling)
         scaled = scaling(jet)
         spec = self._spec(scaled, found)
         if start is not None:
             spec = replace(spec, hidden=start.network.hidden, activation=start.network.activation)
-        spec = self._with_steps(spec, scaled)
-        fit = fit_trained(
-            scaled,
-            spec,
-            rng,
-            validation=None if held_out is None else scaling(held_out),
-            start=start,
-            watch=watch_cycles(self._verbosity()),
+        spec, entropy = self._with_steps(spec, scaled), tuple(int(number) for number in rng.integers(2**32, size=4))
+        validation = None if held_out is None else scaling(held_out)
+        clock = self._clock(clock)
+        longer = self.time_budget is not None
+        engine = TrainedEngine(scaled, spec, entropy, validation, start, longer, clock=clock)
+        return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None)
+
+    def _finish(self, prepared: Prepared, fit: DeepFit) -> list[Warning]:
+        (engine,) = prepared.engines
+        assert isinstance(engine, TrainedEngine)
+        before, scaled = 0 if engine.start is None else self.n_iter_, prepared.scaled
+        self._set_trained(
+            fit, prepared.scaling, engine.spec, before + fit.n_steps, len(scaled), prepared.check, bool(scaled.known)
         )
-        before = 0 if start is None else self.n_iter_
-        self._set_trained(fit, scaling, spec, before + fit.n_steps, len(jet), check, bool(scaled.known))
-        return found
+        return []
+
+    def _fit_on(self, start: DeepFit, jet: Jet, validation: Any) -> list[Warning]:
+        """Train on from a fit."""
+        rng, progress = self._generator(), watch_attempts(self._verbosity())
+        given, (jet, held_out) = jet, split(jet, validation, rng)
+        prepared = self._prepared(start, given, jet, held_out, rng, NO_LIMIT)
+        choice = decide(prepared.engines, POLICY, progress, prepared.clock)
+        return [*prepared.warnings, *self._finish(prepared, prepared.fit(choice))]
 
     def _first_network(self, X: Any, y: Any, gradients: Any, scale: float) -> DeepNetwork:
         """Return the network from which training starts, with first normals of the length ``scale``.
@@ -279,22 +307,21 @@ class DeepFeatureRegressor(TrainsOnBlocks):
             raise ValueError(f"`hidden` must be at most {MAX_WEIGHTS} weights in all, got {self.hidden!r}: {n_weights}")
         return tuple(int(size) for size in sizes)
 
-    def _n_steps(self, jet: Jet) -> int:
-        """Return the number of steps of a fit to scaled data."""
-        return self._with_steps(self._spec(jet, []), jet).n_steps
-
     def _with_steps(self, spec: DeepSpec, jet: Jet) -> DeepSpec:
         """Return the spec with the number of steps, from the parameters."""
         auto = isinstance(self.steps, str) and self.steps == "auto"
         if not auto and not is_whole(self.steps):
             raise ValueError(f"`steps` must be 'auto' or a whole number >= 1, got {self.steps!r}")
+        n_valued = int(np.count_nonzero(jet.has_value))
+        return replace(spec, n_steps=spec.options.steps_for(n_valued, POLICY) if auto else int(self.steps))
+
+    def _clock(self, clock: Clock) -> Clock:
+        """Return the clock that ends a fit: the budget of one's own, if there is one."""
         if self.time_budget is None:
-            n_valued = int(np.count_nonzero(jet.has_value))
-            return replace(spec, n_steps=spec.options.steps_for(n_valued) if auto else int(self.steps))
+            return clock
         if not (is_number(self.time_budget) and self.time_budget > 0):
             raise ValueError(f"`time_budget` must be None or a number > 0, got {self.time_budget!r}")
-        n_steps = steps_within(self.time_budget, jet, spec, np.random.default_rng(0))
-        return replace(spec, n_steps=n_steps if auto else min(n_steps, int(self.steps)))
+        return Clock(min(clock.deadline, time.perf_counter() + float(self.time_budget)))
 
 
 def require_shape(jet: Jet, network: DeepNetwork) -> None:

@@ -12,16 +12,17 @@ import numpy as np
 from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling, is_ball
 from nurf._streams import Stream
+from nurf.engines import DeepFit, DeepSpec, fit_trained
+from nurf.engines._progress import watch_attempts
+from nurf.engines._sampled import MAX_ROWS
+from nurf.engines._streamed import Units
+from nurf.engines._trained_blocks import BlockRun, BlockTraining, train_on_blocks
 from nurf.estimators._base import SamplesHyperplanes
 from nurf.estimators._blocks import Radius, read_block
 from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import canonical, relative
 from nurf.estimators._in_blocks import FitsInBlocks, weighted
 from nurf.jets import Jet
-from nurf.training import DeepFit, DeepSpec, Search, fit_trained
-from nurf.training._progress import watch_cycles
-from nurf.training._streamed import Units
-from nurf.training._trained_blocks import BlockRun, BlockTraining, train_on_blocks
 
 SAMPLE_SHARE = 0.25  # of the steps, on a sample of the rows, before all blocks are read
 
@@ -64,7 +65,7 @@ class TrainsOnBlocks(FitsInBlocks, SamplesHyperplanes):
         self.gradient_check_, self._has_derivatives = check, has_derivatives
 
     def _at_once(self, n_rows: int, piecewise: bool) -> bool:
-        return not piecewise or n_rows <= Search.max_rows
+        return not piecewise or n_rows <= MAX_ROWS
 
     def _fit_stream(self, stream: Stream, checkpoint: Any) -> list[Warning]:
         """Fit to a sample of the rows, and train on with all blocks in turn. Held rows show the error of both."""
@@ -74,7 +75,7 @@ class TrainsOnBlocks(FitsInBlocks, SamplesHyperplanes):
             )
         rng = self._generator()
         summary, seed = self._summary(stream, checkpoint, rng)
-        if summary.is_complete and summary.n_rows <= Search.max_rows:
+        if summary.is_complete and summary.n_rows <= MAX_ROWS:
             return self._fit(canonical(relative(summary.all_rows())), None)
         check, found = checked_gradients(summary.raced.jet, self.check_gradients)
         found += unused_hessians(summary.raced.jet)
@@ -82,7 +83,7 @@ class TrainsOnBlocks(FitsInBlocks, SamplesHyperplanes):
         scaling = Scaling.of(summary.extent, self.scaling, radius)
         units = Units(scaling, summary.mean_weight)
         sample, held = weighted(summary.raced, units), weighted(summary.held, units)
-        file, watch = self._checkpoint(checkpoint, summary, seed), watch_cycles(self._verbosity())
+        file, watch = self._checkpoint(checkpoint, summary, seed), watch_attempts(self._verbosity())
         state = (None if file is None else file.read()) or {}
         spec = self._with_steps(self._spec(sample, found), sample)
         first = replace(spec, n_steps=spec.options.cycle(SAMPLE_SHARE, spec.n_steps))

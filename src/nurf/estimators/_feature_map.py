@@ -14,12 +14,12 @@ from nurf._types import Array
 from nurf._validation import as_finite_or_nan
 from nurf.activations import Activation
 from nurf.densities import Density
+from nurf.engines import Setting
+from nurf.engines._stages import sample_features
 from nurf.estimators._base import SamplesHyperplanes, unchanged_on_error
 from nurf.estimators._frames import matched, require_numbers
 from nurf.jets import Jet
 from nurf.networks import Features
-from nurf.training import Setting
-from nurf.training._stages import sample_features
 
 
 class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SamplesHyperplanes):  # type: ignore[misc]

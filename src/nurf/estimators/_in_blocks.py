@@ -15,14 +15,14 @@ from sklearn.utils.validation import validate_data
 
 from nurf._streams import Checkpoint, IterableStream, Reservoir, Stream, fingerprint
 from nurf._validation import is_whole
+from nurf.engines._sampled import MAX_ROWS
+from nurf.engines._streamed import Summary, Units
 from nurf.estimators._base import unchanged_on_error
 from nurf.estimators._blocks import Summarise, in_memory, is_piecewise, make_stream
 from nurf.estimators._data import LARGEST_WEIGHT, canonical
 from nurf.estimators._frames import matched, require_numbers
 from nurf.estimators._piecewise import PredictsPiecewise
 from nurf.jets import Jet
-from nurf.training import Search
-from nurf.training._streamed import Summary, Units
 
 
 class FitsInBlocks(PredictsPiecewise):
@@ -97,7 +97,7 @@ class FitsInBlocks(PredictsPiecewise):
         if whole:
             raise ValueError(
                 "`gradients_at`, `validation` and loss='huber' need arrays in memory if there are more than "
-                f"{Search.max_rows} rows, got arrays that are read in blocks"
+                f"{MAX_ROWS} rows, got arrays that are read in blocks"
             )
         with unchanged_on_error(self):
             if piecewise:
@@ -141,7 +141,7 @@ class FitsInBlocks(PredictsPiecewise):
         if checkpoint is not None and not isinstance(self.random_state, Integral):
             raise ValueError(f"`checkpoint` needs a number as `random_state`, got {self.random_state!r}")
         seed = int(rng.integers(2**62))
-        summary = stream.map_reduce(Summarise(seed, Search.max_rows), add)
+        summary = stream.map_reduce(Summarise(seed, MAX_ROWS), add)
         _check_weights(summary)
         self.n_features_in_ = summary.layout[0]
         return summary, seed

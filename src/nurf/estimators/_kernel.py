@@ -11,17 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_whole
-from nurf.estimators._base import NetworkRegressor, choose
+from nurf.choosing import Clock
+from nurf.engines import Learning, WideEngine, WideFit, n_directions, thinned
+from nurf.estimators._base import NetworkRegressor, Prepared, choose
 from nurf.estimators._checks import checked_gradients
-from nurf.estimators._data import split
 from nurf.estimators._report import Report, describe_derivatives, describe_process
 from nurf.jets import Jet
 from nurf.kernels import RADIAL_KERNELS, KernelAverage, RadialKernel
-from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers._rows import Loss, row_count
 from nurf.solvers.process import CRITERIA, row_total
-from nurf.training import Learning, WideFit, WideLane, fit_wide, n_directions, thinned
-from nurf.training._progress import watch_trials
 
 MEANS = {"constant": 0, "affine": 1}
 METRICS = ("auto", "scales", "map")
@@ -59,8 +57,9 @@ class KernelFeatureRegressor(NetworkRegressor):
         What scales and noise are learned by: the restricted marginal likelihood, or the closed-form leave-one-out error
         of the values.
     max_rows : int, default 5000
-        The largest number of values and derivatives. If there are more, all values are used, and the derivatives of
-        samples that are spread evenly; if there are more values, ``fit`` raises an error.
+        The largest number of values and derivatives that are fitted. If there are more, all values are used, and the
+        derivatives of samples that are spread evenly. If there are more values, samples that are spread evenly are
+        fitted, and the error is estimated at the others.
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
@@ -139,39 +138,55 @@ class KernelFeatureRegressor(NetworkRegressor):
         self.check_gradients = check_gradients
         self.verbose = verbose
 
-    def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        check, found = checked_gradients(jet, self.check_gradients)
-        jet, held_out = split(jet, validation, np.random.default_rng(0))
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng(0)  # splits off validation samples; nothing else is random
+
+    def _prepare(
+        self,
+        given: Jet,
+        jet: Jet,
+        held_out: Jet | None,
+        rng: np.random.Generator,
+        clock: Clock,
+        scaling: Scaling | None = None,
+    ) -> Prepared:
+        check, found = checked_gradients(given, self.check_gradients)
         jet = _heavy(jet)
-        scaling = Scaling.fit(jet)
-        self._check_rows(jet)
-        scaled = thinned(scaling(jet), self.max_rows)
+        if not is_whole(self.max_rows):
+            raise ValueError(f"`max_rows` must be a whole number >= 1, got {self.max_rows!r}")
+        scaling = Scaling.fit(jet) if scaling is None else scaling
+        scaled = scaling(jet)
+        engines = self._engines(scaled, None if held_out is None else scaling(held_out), clock)
+        return Prepared(engines, scaling, scaled, check, tuple(found), clock, held_out is not None)
+
+    def _engines(self, jet: Jet, validation: Jet | None, clock: Clock) -> tuple[WideEngine, ...]:
+        """Return what is fitted: all data that ``max_rows`` allows and, if there are derivatives, the values alone."""
         learning = Learning()
-        lane = WideLane(
-            "all data",
-            scaled,
+        engine = WideEngine(
+            jet,
             self._kernels(),
             choose("mean", self.mean, MEANS),
             choose("selection", self.selection, CRITERIA),
             learning,
-            learning.sizes(scaled),
-            *self._metrics(scaled, learning),
+            int(self.max_rows),
+            validation,
+            *self._metrics(thinned(jet, self.max_rows)[0], learning),
+            clock=clock,
         )
-        lanes = [lane]
-        if scaled.known:
-            values, handicap = scaled.only(()), learning.handicap(int(np.count_nonzero(scaled.has_value)))
-            rank = self._metrics(values, learning)[1] if lane.diagonal else lane.rank
-            lanes.append(replace(lane, name="values alone", jet=values, rank=rank, handicap=handicap))
-        validation = None if held_out is None else scaling(held_out)
-        fit = fit_wide(lanes, validation, watch_trials(self._verbosity(), "samples"))
-        if np.count_nonzero(scaled.has_value) < MIN_ERRORS and held_out is None:
-            fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
-        self._set_fit(fit, scaling, fit.posterior)
+        if not jet.known:
+            return (engine,)
+        values = jet.only(())
+        rank = self._metrics(values, learning)[1] if engine.diagonal else engine.rank
+        return engine, replace(engine, data="values alone", jet=values, rank=rank)
+
+    def _finish(self, prepared: Prepared, fit: WideFit) -> list[Warning]:
+        self._set_fit(fit, prepared.scaling, fit.posterior)
+        jet = prepared.scaled
         self.kernel_ = fit.network.members[0].kernel
-        self.n_samples_, self.n_rows_ = len(jet), len(fit.posterior.rows)
+        self.n_samples_, self.n_rows_ = len(fit.posterior.jet), len(fit.posterior.rows)
         known = Loss(**dict.fromkeys(jet.known, 1.0))
-        self.gradient_check_, self._n_given = check, row_count(jet, known) if jet.known else 0
-        return found
+        self.gradient_check_, self._n_given = prepared.check, row_count(jet, known) if jet.known else 0
+        return []
 
     @property
     def metric_(self) -> Array:
@@ -221,17 +236,6 @@ class KernelFeatureRegressor(NetworkRegressor):
         relevance = list(zip(names, self.relevance_, strict=True))
         derivatives = describe_derivatives(self.fit_, self._n_given, self.n_rows_, self.gradient_check_)
         return describe_process(self.fit_, relevance, self.noise_, self.scaling_.y_scale, derivatives, self.n_samples_)
-
-    def _check_rows(self, jet: Jet) -> None:
-        """Raise an error if there are more values than rows are allowed."""
-        if not is_whole(self.max_rows):
-            raise ValueError(f"`max_rows` must be a whole number >= 1, got {self.max_rows!r}")
-        n = int(np.count_nonzero(jet.has_value))
-        if n > self.max_rows:
-            raise ValueError(
-                f"an infinitely wide network is fitted to at most `max_rows` = {self.max_rows} values, which takes the "
-                f"third power of their number, got {n}: use RandomFeatureRegressor, or a larger `max_rows`"
-            )
 
     def _kernels(self) -> tuple[RadialKernel, ...]:
         if isinstance(self.kernel, RadialKernel):

@@ -11,14 +11,14 @@ from sklearn.utils.validation import validate_data
 
 from nurf._streams import Block, Reservoir, uniform_numbers
 from nurf._types import Precision
+from nurf.engines import ShallowFit
+from nurf.engines._streamed import HELD_ROWS, Accumulate, Accumulation, Units, fit_accumulated
 from nurf.estimators._base import unchanged_on_error
 from nurf.estimators._blocks import read_block
 from nurf.estimators._frames import matched, require_numbers
 from nurf.estimators._streamed import FitsStreams
 from nurf.jets import Jet
 from nurf.solvers import LeaveOneOut
-from nurf.training import ShallowFit
-from nurf.training._streamed import HELD_ROWS, Accumulate, Accumulation, Units, fit_accumulated
 
 
 @dataclass(frozen=True, eq=False)

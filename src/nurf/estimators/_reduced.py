@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from nurf._derivative_checks import DerivativeCheck
-from nurf._reduction import InputDirections
+from nurf._reduction import InputDirections, obstacle
 from nurf._scaling import Scaling
 from nurf._validation import is_whole
 from nurf.estimators._checks import checked_gradients
@@ -59,11 +57,8 @@ class ReducesInputs(RacesSettings):
 
     def _obstacle(self, jet: Jet) -> str:
         """Return what is missing for a projection, or nothing."""
-        if "gradients" not in jet.known:
-            return "gradients, got none"
-        unknown = jet.gradients is not None and jet.frames is None and np.isnan(jet.gradients)
-        if np.any(unknown) and np.any(np.any(unknown, axis=-1) != np.all(unknown, axis=-1)):
-            return "gradients that are known wholly or not at all, got some unknown partial derivatives"
+        if problem := obstacle(jet):
+            return problem
         if self._activations()[0].order > 2 and self.tail == "auto":
             return f"a tail of degree 0 or 1, got an activation of order {self._activations()[0].order}"
         return ""

@@ -12,17 +12,23 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf.activations import Activation
+from nurf.choosing import Clock
 from nurf.densities import Density
-from nurf.estimators._base import choose, sampling_order, zero_derivatives
-from nurf.estimators._data import split
+from nurf.engines import (
+    CrossFit,
+    SampledEngine,
+    ShallowFit,
+    cleaned_engines,
+    fit_for_more_rows,
+    with_huber_loss,
+)
+from nurf.engines._progress import watch_attempts
+from nurf.estimators._base import Prepared, choose, sampling_order, zero_derivatives
 from nurf.estimators._partial import FitsFurtherRows
 from nurf.estimators._report import Report, describe, describe_loss, describe_reduction, describe_sampling
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
-from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.ridge import Posterior
-from nurf.training import CrossFit, ShallowFit, fit_for_more_rows, fit_robust, fit_searched
-from nurf.training._progress import watch_race
 
 SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValidation()}
 NAMES = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
@@ -70,7 +76,7 @@ class RandomFeatureRegressor(FitsFurtherRows):
     loss : {"squared", "huber"}, default "squared"
         "huber" if a few values or derivatives, up to about 5%, may be grossly wrong. What differs from the fit by more
         than 1.345 robust standard deviations is moved there and fitted by least squares, until nothing moves: this is
-        the minimiser of Huber's loss (``nurf.training.fit_huber`` has the formulas). The race compares settings on the
+        the minimiser of Huber's loss (``nurf.engines.fit_huber`` has the formulas). The race compares settings on the
         data that were moved. A fit takes about three to five times as long. ``selection`` must be "loo".
     derivatives : {"auto", "given", "estimate"}, default "auto"
         Which derivatives hyperplanes are sampled from. "given": those that are given. "estimate": unknown ones are
@@ -124,7 +130,7 @@ class RandomFeatureRegressor(FitsFurtherRows):
     n_samples_ : int
         Number of samples that were fitted.
     fit_ : ShallowFit
-        The fit in scaled units, with the path over alpha, the stages, and the trials of the race.
+        The fit in scaled units, with the path over alpha, the stages, and the attempts of the race.
     scaling_ : Scaling
         The change of units.
     estimated_error_ : float or array of shape (k,)
@@ -192,40 +198,47 @@ class RandomFeatureRegressor(FitsFurtherRows):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        rng = self._generator()
-        given, (jet, held_out) = jet, split(jet, validation, rng)
-        scaling, check, found = self._reduced(Scaling.fit(jet, self.scaling), jet, given)
-        scaled = scaling(jet)
+    def _prepare(
+        self,
+        given: Jet,
+        jet: Jet,
+        held_out: Jet | None,
+        rng: np.random.Generator,
+        clock: Clock,
+        scaling: Scaling | None = None,
+    ) -> Prepared:
+        check, found = None, list[Warning]()
+        if scaling is None:
+            scaling, check, found = self._reduced(Scaling.fit(jet, self.scaling), jet, given)
         if self.loss == "huber" and self.selection == "gcv":
             raise ValueError("`selection` must be 'loo' with loss='huber', which needs left-out errors, got 'gcv'")
-        fit, rule = self._raced(scaled, rng, None if held_out is None else Validation(scaling(held_out)))
-        fit = fit.with_unseen(scaling.unseen)
-        if np.count_nonzero(scaled.has_value) < MIN_ERRORS and held_out is None:
-            fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
+        scaled, rule = scaling(jet), None if held_out is None else Validation(scaling(held_out))
+        selected = choose("selection", self.selection, SELECTION)
+        engines = self._engines(scaled, selected if rule is None else rule, rng)
+        engines = choose("loss", self.loss, {"squared": list, "huber": cleaned_engines})(engines)
+        timed = tuple(replace(engine, clock=clock) for engine in engines)
+        return Prepared(timed, scaling, scaled, check, tuple(found), clock, held_out is not None)
+
+    def _finish(self, prepared: Prepared, fit: ShallowFit) -> list[Warning]:
+        scaled, engine = prepared.scaled, prepared.engines[0]
+        assert isinstance(engine, SampledEngine)
+        if self.loss == "huber":
+            unknown = np.isnan(fit.output_errors)
+            fit = with_huber_loss(fit, scaled, engine.task.jet, [scaled[rows] for rows in engine.folds])
+            fit = replace(fit, output_errors=np.where(unknown, np.nan, fit.output_errors))
+        fit = fit.with_unseen(prepared.scaling.unseen)
         uncertainty: CrossFit | Posterior | None = fit.crossfit
         if uncertainty is None:
             options: dict[str, Any] = {"precise": fit.precise, "optimism": fit.optimism, "robust": self.loss == "huber"}
             uncertainty = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, **options)
-        return found + self._set_result(fit, scaling, uncertainty, scaled, len(jet), check, rule)
-
-    def _raced(self, scaled: Jet, rng: np.random.Generator, rule: Rule | None = None) -> tuple[ShallowFit, str]:
-        """Return the winner of the race, and how errors were estimated."""
-        selected = choose("selection", self.selection, SELECTION)
-        lanes = self._lanes(scaled, selected if rule is None else rule, rng)
-        search_for = choose("loss", self.loss, {"squared": fit_searched, "huber": fit_robust})
-        progress = watch_race(lanes, self._verbosity())
-        fit: ShallowFit = search_for(lanes, progress)
-        if progress is not None:
-            progress.done(fit)
-        if rule is not None:
-            return fit, "validation samples"
-        return fit, "refits on folds" if lanes[0].refits else NAMES[self.selection]
+        rule = "refits on folds" if engine.refits else NAMES[self.selection]
+        rule = "validation samples" if prepared.validated else rule
+        return self._set_result(fit, prepared.scaling, uncertainty, scaled, len(scaled), prepared.check, rule)
 
     def _raced_on_sample(self, scaled: Jet, rng: np.random.Generator) -> tuple[ShallowFit, ...]:
-        lanes = self._lanes(scaled, choose("selection", self.selection, SELECTION), rng)
-        progress = watch_race(lanes, self._verbosity())
-        fits = fit_for_more_rows(lanes, progress)
+        engines = self._engines(scaled, choose("selection", self.selection, SELECTION), rng)
+        progress = watch_attempts(self._verbosity())
+        fits = fit_for_more_rows(engines, progress)
         if progress is not None:
             progress.done(fits[0])
         return fits

@@ -12,13 +12,14 @@ import numpy as np
 from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf._types import Array
+from nurf.choosing import Attempt
+from nurf.engines import DeepFit, Fit, Isotropic, Setting, ShallowFit, SparseFit, Stage, WideFit
+from nurf.engines._deep_fit import ALL_BLOCKS, ALL_ROWS
 from nurf.solvers import VALUES_ONLY
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.process import rounding_floor
-from nurf.training import DeepFit, Fit, Setting, ShallowFit, SparseFit, Stage, Trial, WideFit
-from nurf.training._deep_fit import ALL_BLOCKS, ALL_ROWS
 
-SHOWN = 5  # of the arms that were tried at one size
+SHOWN = 5  # of the candidates that were tried at one size
 MAX_OUTPUTS = 10  # whose errors are shown
 MAX_INPUTS = 8  # whose scales are shown
 
@@ -78,14 +79,14 @@ def describe(
         ("derivatives in the loss", derivatives),
         ("alpha", f"{fit.alpha:.2g}, by {rule}"),
         *_errors(fit, y_scale),
-        *_race(fit.trials),
+        *_race(fit.attempts),
     ]
     if fit.convergence is not None:
         lines.append(("solver", str(fit.convergence)))
     fallbacks = [stage.fallback for stage in fit.history if stage.fallback]
     if fallbacks:
         lines.append(("note", f"a stage sampled from the data, not the residual: {fallbacks[-1]}"))
-    seconds = sum(trial.seconds for trial in fit.trials)
+    seconds = sum(attempt.seconds for attempt in fit.attempts)
     title = f"{features.n_neurons} neurons for {n_samples} samples in {n_features} dimensions, {seconds:.2g} s"
     return Report(title, tuple(lines))
 
@@ -151,7 +152,7 @@ def describe_deep(fit: DeepFit, n_samples: int, y_scale: Array, given: bool, che
         ("first layer", type(setting.density).__name__ + (" of the data" if setting.density.needs else "")),
         ("derivatives in the loss", describe_loss(fit, given, check, sampled)),
         *_errors(fit, y_scale),
-        *_race(fit.trials),
+        *_race(fit.attempts),
     ]
     for number, cycle in enumerate(fit.history):
         error = "" if np.isnan(cycle.error) else f", error {cycle.error:.2g} of rows that are held out"
@@ -212,9 +213,9 @@ def describe_process(
         ("mean", "affine" if rows.degree else "constant"),
         ("derivatives", derivatives),
         *_errors(fit, y_scale),
-        *_race(fit.trials, "samples"),
+        *_race(fit.attempts, "samples"),
     ]
-    seconds = sum(trial.seconds for trial in fit.trials)
+    seconds = sum(attempt.seconds for attempt in fit.attempts)
     inputs = f"{d} dimension{'s' * (d > 1)}"
     title = f"An infinitely wide network for {n_samples} samples in {inputs}, {len(rows)} rows, {seconds:.2g} s"
     return Report(title, tuple(lines))
@@ -236,9 +237,11 @@ def describe_derivatives(fit: WideFit, n_given: int, n_rows: int, check: Derivat
     if not n_given:
         return "none were given"
     wrong = f"although they contradict the values ({check.message})" if check and check.consistent is False else ""
-    last, size = {trial.lane: trial for trial in fit.trials}, fit.trials[-1].size
-    names = {lane: lane if trial.size == size else f"{lane} ({trial.size} samples)" for lane, trial in last.items()}
-    errors = "error " + " and ".join(f"{trial.error:.2g} with {names[lane]}" for lane, trial in last.items())
+    last, size = {attempt.data: attempt for attempt in fit.attempts}, fit.attempts[-1].size
+    names = {
+        data: data if attempt.size == size else f"{data} ({attempt.size} samples)" for data, attempt in last.items()
+    }
+    errors = "error " + " and ".join(f"{attempt.error:.2g} with {names[data]}" for data, attempt in last.items())
     used = "used" if n_rows == n_given else f"{n_rows} of {n_given} values and derivatives used, for `max_rows`"
     if not fit.posterior.kinds:
         used, wrong = "not used: they do not help here", wrong.replace("although they", "they")
@@ -271,7 +274,7 @@ def describe_loss(fit: Fit, given: bool, check: DerivativeCheck | None, unused: 
     if not given:
         return "none were given"
     wrong = f"they contradict the values ({check.message})" if check is not None and check.consistent is False else ""
-    errors = _errors_with_and_without(fit.trials)
+    errors = _errors_with_and_without(fit.attempts)
     if fit.loss != VALUES_ONLY:
         used = ", ".join(f"{kind} {getattr(fit.loss, kind):.3g}" for kind in fit.loss.kinds)
         reasons = [f"although {wrong}" if wrong else "", f"they help, {errors}" if errors else ""]
@@ -282,11 +285,11 @@ def describe_loss(fit: Fit, given: bool, check: DerivativeCheck | None, unused: 
     return ": ".join(part for part in (used, ", ".join(filter(None, reasons))) if part)
 
 
-def _errors_with_and_without(trials: tuple[Trial, ...]) -> str:
+def _errors_with_and_without(attempts: tuple[Attempt, ...]) -> str:
     """Return the best errors with and without derivatives in the loss, at the last size at which both were tried."""
-    for size in sorted({trial.size for trial in trials}, reverse=True):
-        tried = [trial for trial in trials if trial.size == size]
-        with_, without = _best(tried, lambda trial: not _without(trial)), _best(tried, _without)
+    for size in sorted({attempt.size for attempt in attempts}, reverse=True):
+        tried = [attempt for attempt in attempts if attempt.size == size]
+        with_, without = _best(tried, lambda attempt: not _without(attempt)), _best(tried, _without)
         if np.isfinite([with_, without]).all():
             return f"error {with_:.2g} with and {without:.2g} without them ({size} neurons)"
     return ""
@@ -312,7 +315,7 @@ def _densities(history: Sequence[Stage]) -> str:
 def _density(setting: Setting) -> str:
     origin = "estimated derivatives" if not setting.source.keeps_neurons else f"the {setting.source.name}"
     text = type(setting.density).__name__ + (f" of {origin}" if setting.needs else "")
-    return text + (f", in a {setting.metric.name} metric" if setting.metric.needs else "")
+    return text + (f", in a {setting.metric.name} metric" if setting.metric != Isotropic() else "")
 
 
 def _width(setting: Setting, fit: ShallowFit) -> str:
@@ -323,21 +326,21 @@ def _width(setting: Setting, fit: ShallowFit) -> str:
     return text + (f"; {widths[0]:.3g} to {widths[-1]:.3g} in all" if len(widths) > 1 else "")
 
 
-def _without(trial: Trial) -> bool:
-    return trial.loss == VALUES_ONLY
+def _without(attempt: Attempt) -> bool:
+    return attempt.loss == VALUES_ONLY
 
 
-def _best(trials: list[Trial], condition: Callable[[Trial], bool]) -> float:
-    """Return the smallest error of the trials that meet a condition; NaN if there is none."""
-    return min((trial.error for trial in trials if condition(trial)), default=np.nan)
+def _best(attempts: list[Attempt], condition: Callable[[Attempt], bool]) -> float:
+    """Return the smallest error of the attempts that meet a condition; NaN if there is none."""
+    return min((attempt.error for attempt in attempts if condition(attempt)), default=np.nan)
 
 
-def _race(trials: tuple[Trial, ...], unit: str = "neurons") -> list[tuple[str, str]]:
+def _race(attempts: tuple[Attempt, ...], unit: str = "neurons") -> list[tuple[str, str]]:
     """Return, for each size, how many arms were tried in which time, and the best of them."""
     lines = []
-    for size in sorted({trial.size for trial in trials}):
-        tried = sorted((trial for trial in trials if trial.size == size), key=lambda trial: trial.error)
-        seconds = sum(trial.seconds for trial in tried)
+    for size in sorted({attempt.size for attempt in attempts}):
+        tried = sorted((attempt for attempt in attempts if attempt.size == size), key=lambda attempt: attempt.error)
+        seconds = sum(attempt.seconds for attempt in tried)
         lines.append((f"race, {size} {unit}", f"{len(tried)} tried in {seconds:.2g} s, the best of them:"))
-        lines += [("", f"{trial.error:.2g}  {trial.label} ({trial.lane})") for trial in tried[:SHOWN]]
+        lines += [("", f"{attempt.error:.2g}  {attempt.label} ({attempt.data})") for attempt in tried[:SHOWN]]
     return lines

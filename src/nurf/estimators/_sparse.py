@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -14,21 +15,20 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_number, is_whole
 from nurf.activations import Activation
+from nurf.choosing import POLICY, Clock
 from nurf.densities import Density
-from nurf.estimators._base import TAILS, SamplesHyperplanes, ShallowRegressor, choose
+from nurf.engines import Setting, SparseEngine, SparseFit, SparseStep, fit_sparse
+from nurf.engines import polish as polish_fit
+from nurf.engines._progress import watch_path
+from nurf.engines._stages import sample_features
+from nurf.estimators._base import TAILS, Prepared, SamplesHyperplanes, ShallowRegressor, choose
 from nurf.estimators._checks import checked_gradients
-from nurf.estimators._data import split
 from nurf.estimators._report import Report, describe_sparse
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
 from nurf.solvers import Loss, SparseOptions
 from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
-from nurf.training import Setting, SparseFit, SparseStep, fit_sparse
-from nurf.training import polish as polish_fit
-from nurf.training._progress import watch_path
-from nurf.training._stages import sample_features
 
-N_FOLDS = 5  # refits that say how large the error is
 MAX_WEIGHT = 1e9  # of derivatives beside values: with more, steps do not resolve the values
 
 Model = TypeVar("Model", bound=ShallowRegressor)
@@ -177,34 +177,50 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
+    def _prepare(
+        self,
+        given: Jet,
+        jet: Jet,
+        held_out: Jet | None,
+        rng: np.random.Generator,
+        clock: Clock,
+        scaling: Scaling | None = None,
+    ) -> Prepared:
         self._check_numbers()
-        check, found = checked_gradients(jet, self.check_gradients)
-        rng = self._generator()
-        jet, held_out = split(jet, validation, rng)
-        scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
-        scaled = scaling(jet)
-        activation = self._first_activation()
-        fit = fit_sparse(
-            scaled,
-            activation,
-            rng,
-            alphas=self._alphas(),
-            penalty=self._make_penalty(),
-            degree=choose("tail", self.tail, TAILS),
-            loss=self._loss(scaled),
-            widths=self._learns_width,
-            max_neurons=self.max_neurons,
-            validation=None if held_out is None else scaling(held_out),
-            start=self._first_hyperplanes(scaled, activation, rng),
-            options=SparseOptions(tolerance=self.tol, max_rounds=self.max_iter),
-            watch=watch_path(self._verbosity()),
-            n_folds=N_FOLDS,
-        )
-        if fit.crossfit is None and held_out is None:
-            fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
-        self._set_fit(fit, scaling, fit.crossfit)
-        self.gradient_check_, self._has_derivatives, self.n_samples_ = check, bool(scaled.known), len(jet)
+        check, found = checked_gradients(given, self.check_gradients)
+        scaling = Scaling.fit(jet, self.scaling) if scaling is None else scaling  # type: ignore[arg-type]
+        scaled, activation = scaling(jet), self._first_activation()
+        validation = None if held_out is None else scaling(held_out)
+        options: dict[str, Any] = {
+            "alphas": self._alphas(),
+            "penalty": self._make_penalty(),
+            "degree": choose("tail", self.tail, TAILS),
+            "loss": self._loss(scaled),
+            "widths": self._learns_width,
+            "max_neurons": self.max_neurons,
+            "validation": validation,
+            "start": self._first_hyperplanes(scaled, activation, rng),
+            "options": SparseOptions(tolerance=self.tol, max_rounds=self.max_iter),
+            "n_folds": POLICY.n_folds,
+        }
+        progress = watch_path(self._verbosity())
+
+        def run(after: Callable[[SparseStep], None]) -> SparseFit:
+            def watch(step: SparseStep) -> None:
+                after(step)
+                if progress is not None:
+                    progress(step)
+
+            return fit_sparse(scaled, activation, rng, watch=watch, **options)
+
+        engine = SparseEngine(scaled, run, validation, clock=clock)
+        return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None)
+
+    def _finish(self, prepared: Prepared, fit: SparseFit) -> list[Warning]:
+        self._set_fit(fit, prepared.scaling, fit.crossfit)
+        scaled = prepared.scaled
+        self.gradient_check_, self._has_derivatives = prepared.check, bool(scaled.known)
+        self.n_samples_ = len(scaled)
         self.n_neurons_, self.certificate_ = fit.step.n_neurons, fit.step.certificate
         self.n_iter_ = sum(step.n_rounds for step in fit.history)
         if fit.step.status == "max_rounds":
@@ -213,8 +229,8 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
                 f"certificate is {fit.step.certificate:.4g}, the violation of the optimality conditions "
                 f"{fit.step.violation:.2g}. Increase `max_iter` or `tol`."
             )
-            found.append(ConvergenceWarning(unmet))
-        return found
+            return [ConvergenceWarning(unmet)]
+        return []
 
     @property
     def _chosen(self) -> str:

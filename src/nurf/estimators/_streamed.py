@@ -18,6 +18,17 @@ from nurf._streams import (
     Stream,
     Tree,
 )
+from nurf.engines import ShallowFit
+from nurf.engines._progress import watch_blocks
+from nurf.engines._sampled import MAX_ROWS
+from nurf.engines._streamed import (
+    Accumulate,
+    Accumulation,
+    Summary,
+    Units,
+    fit_accumulated,
+    fit_of_sample,
+)
 from nurf.estimators._base import ShallowRegressor
 from nurf.estimators._blocks import Radius, read_block
 from nurf.estimators._data import canonical, relative
@@ -26,16 +37,6 @@ from nurf.estimators._reduced import ReducesInputs
 from nurf.jets import Jet
 from nurf.solvers import LeaveOneOut
 from nurf.solvers.ridge import Posterior
-from nurf.training import Search, ShallowFit
-from nurf.training._progress import watch_blocks
-from nurf.training._streamed import (
-    Accumulate,
-    Accumulation,
-    Summary,
-    Units,
-    fit_accumulated,
-    fit_of_sample,
-)
 
 
 class FitsStreams(FitsInBlocks, ShallowRegressor, ReducesInputs):
@@ -69,7 +70,7 @@ class FitsStreams(FitsInBlocks, ShallowRegressor, ReducesInputs):
         """Set the attributes of a fit, and return warnings for the user. ``scaled`` are some or all of the rows."""
 
     def _at_once(self, n_rows: int, piecewise: bool) -> bool:
-        return n_rows <= Search.max_rows
+        return n_rows <= MAX_ROWS
 
     def _needs_memory(self) -> bool:
         return self.loss == "huber"
@@ -80,7 +81,7 @@ class FitsStreams(FitsInBlocks, ShallowRegressor, ReducesInputs):
             raise ValueError("`loss` must be 'squared' for data in blocks, got 'huber': it needs all rows in memory")
         rng = self._generator()
         summary, seed = self._summary(stream, checkpoint, rng)
-        if summary.is_complete and summary.n_rows <= Search.max_rows:
+        if summary.is_complete and summary.n_rows <= MAX_ROWS:
             return self._fit(canonical(relative(summary.all_rows())), None)
         radius = stream.map_reduce(Radius(summary.extent), max) if is_ball(self.scaling) else 0.0
         raced = summary.raced.jet

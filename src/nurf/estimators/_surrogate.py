@@ -9,19 +9,30 @@ from html import escape
 from typing import Any, overload
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from nurf._derivative_checks import DerivativeCheck
+from nurf._reduction import few_directions
+from nurf._scaling import Scaling
 from nurf._validation import is_number
-from nurf.estimators._base import NetworkRegressor, as_generator, choose
+from nurf.choosing import POLICY, Choice, Clock, Engine, NothingFittedError, decide
+from nurf.engines._progress import RaceProgress, watch_attempts
+from nurf.estimators._base import NetworkRegressor, Prepared, choose
 from nurf.estimators._checks import checked_gradients
 from nurf.estimators._data import split
-from nurf.estimators._engines import ENGINES, FAILED, Contest, Effort, Engine, EngineArm, Given, default_engines
+from nurf.estimators._deep import DeepFeatureRegressor
+from nurf.estimators._kernel import KernelFeatureRegressor
+from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
+from nurf.estimators._sparse import SparseFeatureRegressor
 from nurf.jets import Jet
-from nurf.training._fit import Trial
-from nurf.training._progress import watch_trials
-from nurf.training._race import Rung, race
 
+DEFAULT_ENGINES = ("wide", "sampled", "trained")
+FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError)  # of one engine; the others go on
+USUAL_BUDGET = 20.0  # seconds for which the sizes of engines are meant; they grow with a larger budget
+ROWS = 1500  # of an infinitely wide network; the time grows with their third power
+NEURONS, MANY_NEURONS, MANY = 1000, 2400, 1000  # sampled, with fewer and with more than so many samples
 HEADER = ("engine", "estimated error", "seconds", "setting")
 
 
@@ -174,39 +185,93 @@ class Surrogate(NetworkRegressor):
         self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        start, engines = time.perf_counter(), self._engines(jet)
+        start, budget, verbosity = time.perf_counter(), self._budget(), self._verbosity()
+        clock, models = Clock(start + budget), self._models(jet)
         check, found = checked_gradients(jet, self.check_gradients)
-        rng, verbosity = as_generator(self.random_state), self._verbosity()
-        entropy = tuple(int(number) for number in rng.integers(2**32, size=4))
-        jet, held_out = split(jet, validation, rng)
-        budget = self._budget()
-        contest = Contest(
-            jet,
-            held_out,
-            Effort() if budget == np.inf else Effort().for_budget(budget),
-            engines,
-            start + budget,
-            entropy,
-            {"check_gradients": False, "verbose": max(0, verbosity - 1)},
-            {key: value for key, value in vars(self).items() if key in ("n_features_in_", "feature_names_in_")},
-        )
-        arms = [EngineArm(contest, position) for position in range(len(engines))]
-        watch = watch_trials(verbosity, "samples")
-        outcome = race(
-            arms, [len(jet)], [Rung(rival=np.inf)], improvement=0.0, margin=contest.effort.margin, watch=watch
-        )
-        best = outcome.best
-        if best.model is None:
-            reasons = "; ".join(f"{trial.lane} {trial.label}" for trial in outcome.trials)
-            raise ValueError(f"no engine could be fitted to these data: {reasons}")
-        self.model_, self.engine_ = best.model, best.lane
-        chosen = outcome.trials[best.position]  # engines are fitted in order
-        others = sorted((trial for trial in outcome.trials if trial is not chosen), key=lambda trial: trial.error)
-        self.leaderboard_ = Leaderboard(tuple(_standing(trial) for trial in (chosen, *others)))
+        rng, progress = self._generator(), watch_attempts(verbosity, budget)
+        entropy = [int(number) for number in rng.integers(2**32, size=4)]
+        given, (jet, held_out) = jet, split(jet, validation, rng)
+        contenders, failures = [], {}
+        for place, (name, model) in enumerate(models):
+            seed = np.random.SeedSequence(entropy, spawn_key=(place,)).generate_state(1)[0]
+            try:
+                for scaling in self._scalings(jet, check, model):
+                    rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
+                    prepared = model._prepare(given, jet, held_out, rng, clock, scaling)
+                    contenders += [Contender(name, model, prepared, engine) for engine in prepared.engines]
+            except FAILURES as failure:
+                failures[place] = failure
+        choice = self._decided(contenders, models, failures, progress, clock)
+        winner = next(each for each in contenders if each.engine is choice.winner.engine)
+        self.model_, self.engine_ = winner.model, winner.name
+        fit = winner.prepared.fit(choice).with_unseen(winner.prepared.scaling.unseen)
+        warned = winner.model._finish(winner.prepared, fit)
+        self.leaderboard_ = _leaderboard(models, contenders, choice, winner, failures)
+        self.finished_ = choice.finished
         self.gradient_check_ = self.model_.gradient_check_ = check
-        self._set_fit(best.model.fit_, best.model.scaling_, best.model.uncertainty_)
-        failed = [trial for trial in outcome.trials if trial.label.startswith(FAILED)]
-        return [*found, *best.warnings, *(UserWarning(f"engine {trial.lane} {trial.label}") for trial in failed)]
+        self._set_fit(winner.model.fit_, winner.model.scaling_, winner.model.uncertainty_)
+        failed = [UserWarning(f"engine {models[place][0]} failed: {error}") for place, error in failures.items()]
+        return [*found, *winner.prepared.warnings, *warned, *failed]
+
+    def _decided(
+        self,
+        contenders: list[Contender],
+        models: list[tuple[str, NetworkRegressor]],
+        failures: dict[int, Exception],
+        progress: RaceProgress | None,
+        clock: Clock,
+    ) -> Choice:
+        """Return what the engines found, and note which of them failed."""
+        places = {id(model): place for place, (_, model) in enumerate(models)}
+        try:
+            choice = decide([each.engine for each in contenders], POLICY, progress, clock, FAILURES)
+            failed = choice.failures
+        except NothingFittedError as nothing:
+            choice, failed = None, nothing.args[0]
+        for number, failure in failed.items():
+            failures[places[id(contenders[number].model)]] = failure
+        if choice is None:
+            reasons = "; ".join(f"{models[place][0]} failed: {failure}" for place, failure in failures.items())
+            raise ValueError(f"no engine could be fitted to these data: {reasons}")
+        return choice
+
+    def _scalings(self, jet: Jet, check: DerivativeCheck | None, model: NetworkRegressor) -> list[Scaling | None]:
+        """Return the units in which a model is fitted: few directions of many inputs, if there are such.
+
+        One engine sees all inputs, too: if it wins, the directions were not all.
+        """
+        reduced = few_directions(jet, Scaling.fit(jet))
+        if reduced is None or (check is not None and check.consistent is False):
+            return [None]
+        return [reduced, None] if isinstance(model, RandomFeatureRegressor) else [reduced]
+
+    def _models(self, jet: Jet) -> list[tuple[str, NetworkRegressor]]:
+        """Return the names of the engines and the estimators whose parameters they have."""
+        chosen = DEFAULT_ENGINES if isinstance(self.engines, str) and self.engines == "auto" else self.engines
+        if isinstance(chosen, str | NetworkRegressor):
+            chosen = (chosen,)
+        if not (isinstance(chosen, Sequence) and len(chosen)):
+            raise ValueError(f"`engines` must be 'auto', or names or estimators, at least one, got {self.engines!r}")
+        n, growth = int(np.count_nonzero(jet.has_value)), max(1.0, self._budget() / USUAL_BUDGET)
+        growth = growth if np.isfinite(growth) else 1.0
+        table = {
+            "wide": lambda: KernelFeatureRegressor(max_rows=round(ROWS * growth ** (1 / 3))),
+            "sampled": lambda: RandomFeatureRegressor(round((MANY_NEURONS if n > MANY else NEURONS) * growth**0.5)),
+            "trained": lambda: DeepFeatureRegressor(),
+            "sparse": lambda: SparseFeatureRegressor(),
+        }
+        models = []
+        for item in chosen:
+            given = isinstance(item, NetworkRegressor)
+            model = clone(item) if given else choose("engines", item, table)()
+            known = model.get_params(deep=False)
+            options = {"check_gradients": False, "verbose": max(0, self._verbosity() - 1)}
+            model.set_params(**{key: value for key, value in options.items() if key in known})
+            for key, value in vars(self).items():
+                if key in ("n_features_in_", "feature_names_in_"):
+                    setattr(model, key, value)
+            models.append((type(item).__name__ if given else item, model))
+        return models
 
     def report(self) -> Report:
         """Return what each engine did and what was chosen: text in a terminal, a table in a notebook."""
@@ -214,6 +279,8 @@ class Surrogate(NetworkRegressor):
         inner = self.model_.report()
         head, *rows = str(self.leaderboard_).splitlines()
         lines = [("engines", head), *(("", row) for row in rows), ("chosen", inner.title), *inner.lines]
+        if not self.finished_:
+            lines.append(("schedule", "cut off by the time budget: with more time, more would be tried"))
         seconds = sum(row.seconds for row in self.leaderboard_)
         return Report(f"The best of {len(rows)} engine{'s' * (len(rows) > 1)}, {seconds:.2g} s", tuple(lines))
 
@@ -228,16 +295,37 @@ class Surrogate(NetworkRegressor):
             raise ValueError(f"`time_budget` must be None or a number > 0, got {self.time_budget!r}")
         return float(self.time_budget)
 
-    def _engines(self, jet: Jet) -> tuple[Engine, ...]:
-        chosen = default_engines(jet) if isinstance(self.engines, str) and self.engines == "auto" else self.engines
-        if isinstance(chosen, str | NetworkRegressor):
-            chosen = (chosen,)
-        if not (isinstance(chosen, Sequence) and len(chosen)):
-            raise ValueError(f"`engines` must be 'auto', or names or estimators, at least one, got {self.engines!r}")
-        return tuple(
-            Given(item) if isinstance(item, NetworkRegressor) else choose("engines", item, ENGINES)() for item in chosen
-        )
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """An engine, and the estimator that it belongs to."""
+
+    name: str
+    model: NetworkRegressor
+    prepared: Prepared
+    engine: Engine
 
 
-def _standing(trial: Trial) -> Standing:
-    return Standing(trial.lane, trial.error, trial.seconds, trial.label)
+def _leaderboard(
+    models: list[tuple[str, NetworkRegressor]],
+    contenders: list[Contender],
+    choice: Choice,
+    winner: Contender,
+    failures: dict[int, Exception],
+) -> Leaderboard:
+    """Return how all engines did, the chosen one first."""
+    rows = []
+    for place, (name, model) in enumerate(models):
+        own = {id(each.engine) for each in contenders if each.model is model}
+        judged = [each for each in choice.finalists if id(each.engine) in own]
+        best = choice.winner if model is winner.model else min(judged, key=lambda each: each.error, default=None)
+        seconds = sum(choice.seconds[i] for i, each in enumerate(contenders) if each.model is model)
+        if best is None:
+            note = f"failed: {failures[place]}" if place in failures else "not run: there was no time left"
+            rows.append((np.inf, Standing(name, np.inf, seconds, note)))
+        else:
+            record = best.engine.record(best)
+            rows.append((best.error, Standing(name, best.error, seconds, f"{record.label} ({record.data})")))
+    chosen = next(place for place, (_, model) in enumerate(models) if model is winner.model)
+    others = sorted((row for place, row in enumerate(rows) if place != chosen), key=lambda row: row[0])
+    return Leaderboard((rows[chosen][1], *(row for _, row in others)))

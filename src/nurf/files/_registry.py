@@ -10,6 +10,7 @@ from typing import Any
 from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
+from nurf.choosing import Attempt
 from nurf.densities import (
     ActiveSubspace,
     AxisAligned,
@@ -24,6 +25,14 @@ from nurf.densities import (
     Sampler,
     Uniform,
 )
+from nurf.engines._crossfit import CrossFit
+from nurf.engines._deep import DeepSetting
+from nurf.engines._deep_fit import DeepCycle, DeepFit, Folds
+from nurf.engines._fit import ShallowFit, Stage
+from nurf.engines._metrics import Diagonal, Full, Isotropic
+from nurf.engines._settings import FromData, FromNetwork, FromResidual, Setting
+from nurf.engines._sparse import SparseFit, SparseStep
+from nurf.engines._wide import WideFit
 from nurf.files._hints import hints_of, matches
 from nurf.jets import Jet
 from nurf.kernels import ErfKernel, GaussianKernel, KernelAverage, KernelNetwork, MaternKernel
@@ -46,14 +55,6 @@ from nurf.solvers.process import HeldOutErrors, ProcessPosterior
 from nurf.solvers.ridge import Convergence
 from nurf.solvers.ridge._posterior import Posterior
 from nurf.solvers.sparse._penalties import L1, LogPenalty, Squared
-from nurf.training._crossfit import CrossFit
-from nurf.training._deep import DeepSetting
-from nurf.training._deep_fit import DeepCycle, DeepFit, Folds
-from nurf.training._fit import ShallowFit, Stage, Trial
-from nurf.training._metrics import Diagonal, Full, Isotropic
-from nurf.training._settings import FromData, FromNetwork, FromResidual, Setting
-from nurf.training._sparse import SparseFit, SparseStep
-from nurf.training._wide import WideFit
 
 MAX_DEGREE = 32  # of a polynomial tail: the number of its monomials is computed
 Fields = dict[str, Any]
@@ -167,7 +168,7 @@ _DATA = (DerivativeCheck, Jet, Scaling)
 _SETTINGS = (DeepSetting, Diagonal, FromData, FromNetwork, FromResidual, Full, Isotropic, Loss, Setting)
 _PENALTIES = (L1, LogPenalty, Squared)
 _UNCERTAINTIES = (CrossFit, Posterior, ProcessPosterior)
-_STEPS = (Convergence, DeepCycle, SparseStep, Stage, Trial)
+_STEPS = (Convergence, DeepCycle, SparseStep, Stage, Attempt)
 _FITS = (DeepFit, Folds, HeldOutErrors, ShallowFit, SparseFit, WideFit)
 
 # All that fits are made of.

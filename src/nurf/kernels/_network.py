@@ -86,15 +86,19 @@ class KernelNetwork(Network):
 
         def unscaled(part: Centers) -> Centers:
             functionals = part.functionals
-            points = functionals.points * scaling.x_scale + scaling.x_center
-            directions = tuple(v * scaling.x_scale for v in functionals.directions)
+            points = scaling.inputs_back(functionals.points)
+            directions = tuple(scaling.directions_back(v) for v in functionals.directions)
             return Centers(Functionals(points, functionals.index, directions), part.coef * scaling.y_scale)
 
-        tail = Tail(int(len(self.tail_coef) > 1), self.dimension)
-        tail_coef = tail.substitution(scaling.x_center, scaling.x_scale) @ (self.tail_coef * scaling.y_scale)
+        tail = Tail(int(len(self.tail_coef) > 1), len(scaling.x_scale))
+        slopes = self.tail_coef[1:]
+        if tail.degree and scaling.x_basis is not None:
+            slopes = scaling.x_basis @ slopes
+        scaled = np.concatenate([self.tail_coef[:1], slopes])
+        tail_coef = tail.substitution(scaling.x_center, scaling.x_scale) @ (scaled * scaling.y_scale)
         tail_coef[0] += scaling.y_center
         centers = tuple(unscaled(part) for part in self.centers)
-        return replace(self, metric=self.metric / scaling.x_scale, centers=centers, tail_coef=tail_coef)
+        return replace(self, metric=scaling.normals_back(self.metric), centers=centers, tail_coef=tail_coef)
 
     def _derivative(self, X: Array, order: int) -> Array:
         d, k = self.dimension, self.n_outputs

@@ -144,7 +144,7 @@ class DeepNetwork(Network):
     def _stretched(self, scaling: Scaling) -> DeepNetwork:
         """Return the network as a function of ``x - x_center``, with unscaled values."""
         first, *rest = self.weights
-        *inner, last = (first / scaling.x_scale[:, None], *rest)
+        *inner, last = (scaling.normals_back(first.T).T, *rest)
         biases = (*self.biases[:-1], self.biases[-1] * scaling.y_scale + scaling.y_center)
         return replace(self, weights=(*inner, last * scaling.y_scale), biases=biases)
 

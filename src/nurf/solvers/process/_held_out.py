@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nurf._types import Array, Index, Mask
-from nurf.jets import Jet
+from nurf._types import Array, Mask
 from nurf.solvers._coverage import effective_number, standard_error
 from nurf.solvers.process._process import TINY, Process
 
@@ -64,26 +63,26 @@ class HeldOutErrors:
         return cls(errors[values], deviations[values], rows.weights[values], *slopes)
 
     @classmethod
-    def by_refits(cls, processes: Sequence[Process], held_out: Sequence[Jet]) -> HeldOutErrors:
-        """Return the errors of processes at samples that were not used to fit them."""
-        parts = [_errors(process, jet) for process, jet in zip(processes, held_out, strict=True)]
-        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-
-    def expected(self, samples: Index, has_value: Mask, other: HeldOutErrors) -> HeldOutErrors:
-        """Return these errors in the order of the samples, with the standard deviations of others.
+    def of_folds(
+        cls, parts: Sequence[HeldOutErrors], folds: Sequence[Mask], has_value: Mask, expected: HeldOutErrors
+    ) -> HeldOutErrors:
+        """Return the errors of one process for each fold at the samples of the fold.
 
         Parameters
         ----------
-        samples : array of shape (n,)
-            The samples in the order of these errors; the others are in ascending order.
+        parts : sequence of HeldOutErrors
+            The errors of each process at all samples.
+        folds : sequence of array of shape (n,)
+            The mask of the samples in each fold.
         has_value : array of shape (n,)
-        other : HeldOutErrors
+        expected : HeldOutErrors
+            The standard deviations are taken from it.
         """
-        order, valued = np.argsort(samples), np.argsort(samples[has_value[samples]])
-        slopes = self.gradient_errors[order]
-        known = np.full(slopes.shape, np.nan)
-        known[: len(other.gradient_deviations)] = other.gradient_deviations
-        return HeldOutErrors(self.errors[valued], other.deviations, self.weights[valued], slopes, known)
+        errors, slopes = expected.errors.copy(), expected.gradient_errors.copy()
+        for part, fold in zip(parts, folds, strict=True):
+            errors[fold[has_value]] = part.errors[fold[has_value]]
+            slopes[fold[: len(slopes)]] = part.gradient_errors[fold[: len(slopes)]]
+        return replace(expected, errors=errors, gradient_errors=slopes)
 
     def at_least(self, residuals: Array) -> HeldOutErrors:
         """Return these errors, or the residuals (m, k) of the fit to all samples if they are larger.
@@ -134,17 +133,3 @@ def typical_error(process: Process) -> float:
     weights = [np.where(rows.orders == order, rows.weights, 0.0) for order in np.unique(rows.orders)]
     means = [np.linalg.norm(each @ absolute) / each.sum() for each in weights]
     return float(np.prod(means) ** (1 / len(means)))
-
-
-def _errors(process: Process, jet: Jet) -> tuple[Array, ...]:
-    """Return the fields of ``HeldOutErrors`` for samples that the process did not see."""
-    valued, network = jet.with_values(), process.network(jet.y.shape[1:])
-    shape = (len(jet), jet.y[:1].size, jet.n_features)
-    errors = (valued.y - network.value(valued.X)).reshape(len(valued), -1)
-    deviations = process.measured_std(valued.X, 0, valued.weights(0))[:, 0]
-    slopes, slope_deviations = np.full(shape, np.nan), np.full(shape, np.nan)
-    if jet.gradients is not None and jet.frames is None:
-        slopes = (jet.gradients - network.gradient(jet.X)).reshape(shape)
-        with np.errstate(divide="ignore"):  # derivatives of weight zero have infinite noise
-            slope_deviations = np.swapaxes(process.measured_std(jet.X, 1, jet.weights(1)), 1, 2)
-    return errors, deviations, valued.weights(0), slopes, slope_deviations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -15,29 +14,57 @@ from nurf.solvers._rows import row_count, rows_per_sample
 from nurf.solvers.ridge._base import EPS, Ridge, stacked
 
 TOLERANCE = 0.05
+TINY = float(np.finfo(float).tiny)
 MANY_NEURONS = 1000  # from which on fewer samples leave, so that leaving them costs no more than the fit
 
 
-class Rule(ABC):
-    """A way to estimate the mean squared errors on fresh data for every alpha."""
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Errors along a path of alphas at samples that are not in the fit.
 
-    uses_other_rows: ClassVar[bool] = False  # than those of the fit
-    probes: Array | None = None  # points at which fits are compared with each other
+    Parameters
+    ----------
+    errors : array of shape (m, A, k)
+        Errors of the values.
+    weights : array of shape (m,)
+        The weights of these samples.
+    samples : array of shape (m,)
+        Their numbers among all samples.
+    total : float
+        The sum of the weights of all samples for which they stand.
+    """
+
+    errors: Array
+    weights: Array
+    samples: Index
+    total: float
+
+    @property
+    def mean_squares(self) -> Array:
+        """The mean squared errors, shape (A, k)."""
+        return np.asarray(np.tensordot(self.weights, self.errors**2, axes=1) / self.total)
+
+
+class Rule(ABC):
+    """A way to estimate the errors on fresh data for every alpha."""
+
+    n_other_rows: int = 0  # that are not in the fit, behind the rows of the fit
 
     def coarse(self) -> Rule:
         """Return a rule that costs less, for comparisons."""
         return self
 
     @abstractmethod
-    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
-        """Return the estimates, of shape (A, k); ``coefficients`` (A, N + t, k) are ``ridge.solve(alphas)``."""
+    def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
+        """Return the errors for every alpha; ``coefficients`` (A, N + t, k) are ``ridge.solve(alphas)``."""
 
-    def probed(self, ridge: Ridge, coefficients: Array) -> Array | None:
-        """Return the predictions of all networks ``coefficients`` at the probes (A, m, k), if there are any."""
-        if self.probes is None:
-            return None
-        blocks = [_predictions(design, coefficients) for _, design in ridge.features.design_blocks(self.probes)]
-        return np.moveaxis(np.concatenate(blocks), 1, 0)
+    def squares(self, left_out: LeftOut) -> Array:
+        """Return the square of the typical error for every alpha, shape (A, k): the mean square."""
+        return left_out.mean_squares
+
+    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
+        """Return the estimated mean squared errors, shape (A, k)."""
+        return self.squares(self.left_out(ridge, alphas, coefficients))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,22 +72,27 @@ class Validation(Rule):
     """The paper's rule: the error on the training rows and the ``validation`` rows together (section 5)."""
 
     validation: Jet
-    uses_other_rows = True
 
-    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
-        """Return those over the values of both sets."""
-        sets = [rows.with_values() for rows in (ridge.jet, self.validation)]
-        total = sum(_squares(ridge.features, rows, coefficients) for rows in sets)
-        return np.asarray(total / sum(rows.weights(0).sum() for rows in sets))
+    @property
+    def n_other_rows(self) -> int:  # type: ignore[override]
+        """The number of validation rows."""
+        return len(self.validation)
+
+    def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
+        """Return the errors at the values of both sets, the validation rows behind the training rows."""
+        rows = ridge.jet.only(()) + self.validation.only(())
+        return _errors(ridge.features, rows, coefficients)
 
 
-def _squares(features: Features, jet: Jet, coefficients: Array) -> Array:
-    """Return the weighted sums of the squared residuals of the values, (A, k) for networks ``coefficients``."""
-    y, w = jet.y.reshape(len(jet), 1, -1), jet.weights(0)
-    total = np.zeros((len(coefficients), y.shape[2]))
-    for rows, design in features.design_blocks(jet.X):
-        total += np.tensordot(w[rows], (_predictions(design, coefficients) - y[rows]) ** 2, axes=1)
-    return total
+def _errors(features: Features, jet: Jet, coefficients: Array, samples: Index | None = None) -> LeftOut:
+    """Return the errors at the values of a jet, whose rows are ``samples``, for networks ``coefficients``."""
+    index = np.flatnonzero(jet.has_value)
+    known = jet if len(index) == len(jet) else jet[index]
+    y, weights = known.y.reshape(len(known), 1, -1), known.weights(0)
+    errors = np.empty((len(known), len(coefficients), y.shape[2]))
+    for rows, design in features.design_blocks(known.X):
+        errors[rows] = y[rows] - _predictions(design, coefficients)
+    return LeftOut(errors, weights, index if samples is None else samples[index], float(weights.sum()))
 
 
 def _predictions(design: Array, coefficients: Array) -> Array:
@@ -70,16 +102,21 @@ def _predictions(design: Array, coefficients: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut(Rule):
-    """The error on rows that were held out of the fit."""
+    """The error on rows that were held out of the fit.
+
+    Parameters
+    ----------
+    held_out : Jet
+    samples : array of shape (m,)
+        The numbers of these rows among all samples.
+    """
 
     held_out: Jet
-    probes: Array | None = None
-    uses_other_rows = True
+    samples: Index
 
-    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
-        """Return those over the values of these rows."""
-        rows = self.held_out.with_values()
-        return np.asarray(_squares(ridge.features, rows, coefficients) / rows.weights(0).sum())
+    def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
+        """Return the errors at the values of these rows."""
+        return _errors(ridge.features, self.held_out, coefficients, self.samples)
 
 
 @dataclass(frozen=True)
@@ -89,11 +126,13 @@ class GeneralizedCrossValidation(Rule):
     ``n`` is the number of rows. Derivatives that count in the fit count here too.
     """
 
-    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
-        """Return the criterion."""
+    def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
+        """Return the residuals of the values, so large that their mean square is the criterion."""
+        found = _errors(ridge.features, ridge.jet, coefficients)
         n = row_count(ridge.jet, ridge.loss)
         left = np.maximum(1 - ridge.degrees_of_freedom(alphas) / n, EPS)
-        return np.asarray(ridge.mean_square_residual(alphas) / left[:, None] ** 2)
+        criterion = ridge.mean_square_residual(alphas) / left[:, None] ** 2
+        return replace(found, errors=found.errors * np.sqrt(criterion / np.maximum(found.mean_squares, TINY)))
 
 
 @dataclass(frozen=True)
@@ -119,15 +158,16 @@ class LeaveOneOut(Rule):
         """Return the rule with half the rows."""
         return replace(self, max_rows=self.max_rows // 2)
 
-    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
-        """Return those over the samples."""
+    def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
+        """Return the errors of the samples that leave."""
         jet = ridge.jet
         stand_for = np.ones(len(jet)) if self.multiples is None else self.multiples
         weights = np.where(jet.has_value, jet.weights(0) * stand_for, 0.0)
         rows = self.max_rows * MANY_NEURONS // max(ridge.n_neurons, MANY_NEURONS)
         index, multiples = representative_samples(jet, weights, max(1, rows // rows_per_sample(jet, ridge.loss)))
         left = ridge.left_out(alphas, index, np.ones(len(index)))[:, 0]
-        return np.asarray(np.tensordot(multiples * stand_for[index], left**2, axes=1) / weights.sum())
+        errors = left / np.sqrt(jet.weights(0)[index])[:, None, None]
+        return LeftOut(errors, multiples * weights[index], index, float(weights.sum()))
 
 
 def representative_samples(jet: Jet, weights: Array, n: int) -> tuple[Index, Array]:

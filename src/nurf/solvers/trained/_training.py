@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -81,13 +81,26 @@ class Trainer:
         """Return a run before its first step."""
         return Run(tuple(parameters), self.soap.init(parameters))
 
-    def advance(self, run: Run, rows: TrainingRows, n: int, n_steps: int, rng: np.random.Generator) -> Run:
-        """Return the run after ``n`` more steps of a schedule of ``n_steps``; as it was if the loss overflows."""
+    def advance(
+        self,
+        run: Run,
+        rows: TrainingRows,
+        n: int,
+        n_steps: int,
+        rng: np.random.Generator,
+        check: Callable[[], None] | None = None,
+    ) -> Run:
+        """Return the run after ``n`` more steps of a schedule of ``n_steps``; as it was if the loss overflows.
+
+        ``check`` is called before each step, and may raise an error to end the run.
+        """
         parameters, optimiser = run.parameters, run.optimiser
         losses = np.empty(n)
         batches = _batches(len(rows), self.batch, rng)
         with np.errstate(over="ignore", invalid="ignore"):
             for i in range(n):
+                if check is not None:
+                    check()
                 index = next(batches)
                 part = rows if index is None else rows[index]
                 signs = random_signs(len(part), part.values.shape[1], rng) if part.slopes is not None else None

@@ -14,13 +14,13 @@ from nurf._blocks import spaced
 from nurf._types import Array, Index, Precision
 from nurf.activations import Activation
 from nurf.densities import Density, Uniform
+from nurf.engines._fit import ShallowFit, Stage
+from nurf.engines._outer import ALPHAS, MAX_PRECISE_OPERATIONS, fit_least_squares
+from nurf.engines._settings import FromData, FromResidual, Setting
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Domain, Features, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss, Rule
 from nurf.solvers.ridge import LeastSquares
-from nurf.training._fit import ShallowFit, Stage
-from nurf.training._outer import ALPHAS, MAX_PRECISE_OPERATIONS, fit_least_squares
-from nurf.training._settings import FromData, FromResidual, Setting
 
 SMALL = 100  # neurons up to which a stage that does not help is no reason to stop
 

@@ -12,6 +12,7 @@ from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes
 
+LEARNED_FLOOR = 1e-8  # of the eigenvalues of a map that was learned, which may ignore inputs
 FLOOR = 1e-4  # of the eigenvalues of the gradients' covariance, relative to the largest
 
 
@@ -100,6 +101,30 @@ class Full(Metric):
         return _map(jet, _covariance(jet))
 
 
+@dataclass(frozen=True)
+class Learned(Metric):
+    """A linear map that was learned from the samples by other means.
+
+    Parameters
+    ----------
+    matrix : tuple of tuple of float
+        The rows of a map to ``q`` directions.
+    """
+
+    matrix: tuple[tuple[float, ...], ...]
+    name = "learned"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Nothing: it is there."""
+        return frozenset()
+
+    def prepare(self, jet: Jet) -> LinearMap | None:
+        """Return the map ``(A^T A)^(1/2)``, so that it is invertible."""
+        A = np.array(self.matrix)
+        return _map(jet, A.T @ A, LEARNED_FLOOR)
+
+
 def _covariance(jet: Jet) -> Array:
     rows = jet.derivative_rows(1) * np.sqrt(jet.weights(1))[:, None, None]
     rows = rows.reshape(-1, jet.n_features)
@@ -108,11 +133,11 @@ def _covariance(jet: Jet) -> Array:
     return np.asarray(rows.T @ rows)
 
 
-def _map(jet: Jet, covariance: Array) -> LinearMap | None:
+def _map(jet: Jet, covariance: Array, floor: float = FLOOR) -> LinearMap | None:
     """Return the square root of the covariance, scaled so that the points fill the unit ball as before."""
     eigenvalues, vectors = np.linalg.eigh(covariance)
     if eigenvalues[-1] <= 0:
         return None
-    matrix = (vectors * np.sqrt(np.maximum(eigenvalues / eigenvalues[-1], 0.0) + FLOOR)) @ vectors.T
+    matrix = (vectors * np.sqrt(np.maximum(eigenvalues / eigenvalues[-1], 0.0) + floor)) @ vectors.T
     before, after = (np.sqrt((X**2).sum(axis=1).max()) for X in (jet.X, jet.X @ matrix.T))
     return LinearMap(matrix * (before / after)) if before > 0 and after > 0 else None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from nurf._types import Array
+from nurf.choosing import Attempt
+from nurf.engines._crossfit import CrossFit
+from nurf.engines._settings import Setting
 from nurf.networks import Network, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss
-from nurf.solvers.ridge import Convergence
-from nurf.training._crossfit import CrossFit
-from nurf.training._settings import Setting
+from nurf.solvers.ridge import Convergence, LeftOut
 
 
 @dataclass(frozen=True)
@@ -45,34 +47,6 @@ class Stage:
     convergence: Convergence | None = None
 
 
-@dataclass(frozen=True)
-class Trial:
-    """One evaluation of an arm of a race.
-
-    Attributes
-    ----------
-    label : str
-        What the arm is.
-    size : int
-        Number of neurons.
-    error : float
-        The estimated root mean square error.
-    seconds : float
-        Time that the evaluation took.
-    lane : str
-        The group of arms that it belongs to.
-    loss : Loss
-        How much derivatives counted.
-    """
-
-    label: str
-    size: int
-    error: float
-    seconds: float
-    lane: str
-    loss: Loss = VALUES_ONLY
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fit:
     """A fitted network and its estimated error: all that is common to the ways to fit one.
@@ -84,19 +58,27 @@ class Fit:
         The estimated root mean square error of each output.
     loss : Loss
         How much derivatives counted.
-    trials : tuple of Trial
-        What was tried before, if there was a choice.
+    attempts : tuple of Attempt
+        What was tried, if there was a choice.
     """
 
     network: Network
     output_errors: Array
     loss: Loss = VALUES_ONLY
-    trials: tuple[Trial, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
 
     @property
     def error(self) -> float:
         """The estimated root mean square error, outputs added up."""
         return float(np.sqrt(np.sum(self.output_errors**2)))
+
+    def with_unseen(self, share: float) -> Self:
+        """Return the fit with errors that count a share of the variance which they do not show.
+
+        The inputs were reduced by the derivatives of all samples, also of those that leave the fit. In scaled units the
+        variance of each output is one.
+        """
+        return replace(self, output_errors=np.sqrt(self.output_errors**2 + share)) if share > 0 else self
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -120,8 +102,8 @@ class ShallowFit(Fit):
         Whether alpha is so small that it took ``PreciseRidge``.
     stage : Stage or None
         The stage that gave the network its last neurons. It is not the last one if that did not help.
-    probed : array of shape (A, m, k) or None
-        Predictions of all members of the path at the probes of the rule, while fits are compared.
+    left_out : LeftOut or None
+        The errors along the path at samples that are not in the fit, while fits are compared.
     crossfit : CrossFit or None
         The fits without each of the folds, if errors were estimated by them.
     optimism : array of shape (k,) or None
@@ -138,22 +120,19 @@ class ShallowFit(Fit):
     ridge_alpha: float = 0.0
     precise: bool = False
     stage: Stage | None = None
-    probed: Array | None = None
+    left_out: LeftOut | None = None
     crossfit: CrossFit | None = None
     optimism: Array | None = None
     convergence: Convergence | None = None
 
-    def with_unseen(self, share: float) -> ShallowFit:
-        """Return the fit with errors that count a share of the variance which they do not show.
-
-        The inputs were reduced by the derivatives of all samples, also of those that leave the fit. In scaled units the
-        variance of each output is one.
-        """
+    def with_unseen(self, share: float) -> Self:
+        """Return the fit with errors, and standard deviations, that count a share of the variance."""
         if not share > 0:
             return self
-        errors = np.sqrt(self.output_errors**2 + share)
-        factors = np.divide(errors, self.output_errors, out=np.ones_like(errors), where=self.output_errors > 0)
-        return replace(self, output_errors=errors, optimism=factors * (1.0 if self.optimism is None else self.optimism))
+        fit = super().with_unseen(share)
+        ones = np.ones_like(fit.output_errors)
+        factors = np.divide(fit.output_errors, self.output_errors, out=ones, where=self.output_errors > 0)
+        return replace(fit, optimism=factors * (1.0 if self.optimism is None else self.optimism))
 
     @property
     def errors(self) -> Array:

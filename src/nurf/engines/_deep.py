@@ -10,6 +10,7 @@ import numpy as np
 from nurf._blocks import spaced
 from nurf._scaling import Scaling
 from nurf._types import Array, Floats
+from nurf.choosing import Policy
 from nurf.densities import Density, Uniform
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Ball, DeepNetwork, Nonlinearity, Tanh
@@ -71,16 +72,8 @@ class DeepOptions:
         The fewest steps of a cycle, or a quarter of those of a run if that is less.
     last_share : float, default 0.2
         Steps of the last cycle, on all rows, in units of those before.
-    rival : float, default 2
-        Settings with and without derivatives both have a second cycle if their errors differ by less than this factor:
-        derivatives that are noisy help at first and harm later.
-    few_samples : int, default 150
-        Up to so many samples, a network is trained without each of ``n_folds`` folds; with more, without one of them.
-    n_folds : int, default 5
     held_out : int, default 500
         With many samples, a fold has so many of them.
-    instability : float, default 0.5
-        With few samples, an error is at least so much of the standard deviation between the fits around the samples.
     max_sampled : int, default 5000
         Hyperplanes are sampled from at most so many rows.
     bandwidth : float, default 0.5
@@ -100,18 +93,14 @@ class DeepOptions:
     race_share: float = 0.08
     min_cycle: int = 100
     last_share: float = 0.2
-    rival: float = 2.0
-    few_samples: int = 150
-    n_folds: int = 5
     held_out: int = 500
-    instability: float = 0.5
     max_sampled: int = 5000
     bandwidth: float = 0.5
     reach: float = 1.5
 
-    def steps_for(self, n_samples: int) -> int:
+    def steps_for(self, n_samples: int, policy: Policy) -> int:
         """Return the default number of steps of a run for so many samples."""
-        return self.few_steps if n_samples <= self.few_samples else self.n_steps
+        return self.few_steps if n_samples <= policy.few_samples else self.n_steps
 
     def cycle(self, share: float, n_steps: int) -> int:
         """Return the steps of a cycle that is a share of ``n_steps``.
@@ -121,26 +110,15 @@ class DeepOptions:
         """
         return max(round(share * n_steps), min(self.min_cycle, -(-n_steps // 4)))
 
-    def total(self, n_steps: int, n_samples: int, n_settings: int) -> int:
-        """Return the most steps that a fit takes, if a run has ``n_steps``.
-
-        >>> DeepOptions().total(3000, n_samples=1000, n_settings=6)
-        5568
-        """
-        _, n_runs = self.folds_of(n_samples)
-        short = self.cycle(self.race_share, n_steps)
-        n_cycles = n_settings + (2 if n_settings > 1 else 0)
-        return n_runs * (n_steps + n_cycles * short) + self.cycle(self.last_share, n_steps + short)
-
-    def folds_of(self, n_samples: int) -> tuple[int, int]:
+    def folds_of(self, n_samples: int, policy: Policy) -> tuple[int, int]:
         """Return into how many folds so many samples are split, and without how many of them a network is trained.
 
-        >>> [DeepOptions().folds_of(n) for n in (3, 100, 1000, 10_000)]
+        >>> [DeepOptions().folds_of(n, Policy()) for n in (3, 100, 1000, 10_000)]
         [(3, 3), (5, 5), (5, 1), (20, 1)]
         """
-        if n_samples <= self.few_samples:
-            return min(self.n_folds, n_samples), min(self.n_folds, n_samples)
-        return max(self.n_folds, n_samples // self.held_out), 1
+        if n_samples <= policy.few_samples:
+            return min(policy.n_folds, n_samples), min(policy.n_folds, n_samples)
+        return max(policy.n_folds, n_samples // self.held_out), 1
 
 
 @dataclass(frozen=True)

@@ -7,23 +7,22 @@ cleaned, and all the rest stays what it is: the race, the sampling of the neuron
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nurf._blocks import spaced
 from nurf._types import Array
+from nurf.engines._crossfit import CrossFit
+from nurf.engines._fit import ShallowFit
+from nurf.engines._sampled import SampledEngine, fit_sampled
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import ShallowNetwork
 from nurf.solvers import LeaveOneOut, Validation
 from nurf.solvers._coverage import calibration
 from nurf.solvers._rows import rows_per_sample
-from nurf.solvers.ridge import LeastSquares, Ridge
-from nurf.training._arms import fit_searched
-from nurf.training._crossfit import CrossFit
-from nurf.training._fit import ShallowFit, Trial
-from nurf.training._lanes import Lane
+from nurf.solvers.ridge import LeastSquares, LeftOut, Ridge
 
 THRESHOLD = 1.345  # in standard deviations: 95% of the efficiency of least squares if errors are normal
 GROSS = 10.0  # standard deviations beyond which an error may be a gross one
@@ -125,41 +124,58 @@ class RobustLeaveOneOut(LeaveOneOut):
     A mean square is that of the gross errors: it is about the same for all fits, and smallest if they are fitted.
     """
 
-    def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
-        """Return those over the samples, or over some of them, evenly spaced."""
+    def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
+        """Return the errors of all samples that leave, or of some of them, evenly spaced."""
         jet = ridge.jet
         valued = np.flatnonzero(jet.has_value)
         index = spaced(valued, max(1, self.max_rows // rows_per_sample(jet, ridge.loss)))
         left = ridge.left_out(alphas, index, np.ones(len(index)))[:, 0]
-        return np.asarray(robust_deviations(left) ** 2 / jet.weights(0)[valued].mean())
+        weights = jet.weights(0)
+        return LeftOut(left / np.sqrt(weights[index])[:, None, None], weights[index], index, weights[valued].mean())
+
+    def squares(self, left_out: LeftOut) -> Array:
+        """Return the squares of the robust standard deviations of the errors, shape (A, k)."""
+        weighted = left_out.errors * np.sqrt(left_out.weights)[:, None, None]
+        return np.asarray(robust_deviations(weighted) ** 2 / left_out.total)
 
 
-def fit_robust(lanes: Sequence[Lane], watch: Callable[[Trial], None] | None = None) -> ShallowFit:
-    """Return the best sampled network of a race with Huber's loss.
+def cleaned_engines(engines: Sequence[SampledEngine]) -> list[SampledEngine]:
+    """Return the engines with data that are cleaned of gross errors.
 
     Races at the first size alternate with the cleaning of the data, as long as that makes the errors smaller. They
     choose by robust errors (``RobustLeaveOneOut``), and in the first one neurons are placed by what was given, not by
     residuals or estimated derivatives: these are largest at gross errors, and leave-one-out does not see that neurons
-    were placed there to fit them. The last race, with all sizes, is on cleaned data, and so is the estimate of the
-    error in it: no gross error decides what is chosen. The outer weights of its winner are those of ``fit_huber``. The
-    errors of the fit that is returned are the root mean squares over all samples except gross errors
-    (``HuberFit.ordinary``). ``watch`` is called with each trial of the last race.
+    were placed there to fit them.
     """
-    jet = lanes[0].task.jet
+    jet = engines[0].task.jet
     deviation, cleaner = np.inf, None
     for _ in range(MAX_PILOTS):
-        raced = [_pilot(lane, cleaner) for lane in lanes]
-        cleaner = fit_huber(fit_searched(raced), jet, raced[0].task.jet)
+        raced = [_pilot(engine, cleaner) for engine in engines]
+        cleaner = fit_huber(fit_sampled(raced), jet, raced[0].task.jet)
         before, deviation = deviation, float(np.sqrt(np.sum(cleaner.deviations**2)))
         if deviation > PROGRESS * before:
             break
-    raced = [_cleaned_lane(lane, cleaner) for lane in lanes]
-    fit = fit_searched(raced, watch)
-    huber = fit_huber(fit, jet, raced[0].task.jet)
+    return [_cleaned(engine, cleaner) for engine in engines]
+
+
+def with_huber_loss(fit: ShallowFit, jet: Jet, cleaned: Jet, held_out: Sequence[Jet]) -> ShallowFit:
+    """Return a fit to ``cleaned`` data with the outer weights of ``fit_huber`` and errors of the data as given.
+
+    The errors are the root mean squares over all samples except gross errors (``HuberFit.ordinary``).
+
+    Parameters
+    ----------
+    fit : ShallowFit
+    jet, cleaned : Jet
+        The data as they were given, and without gross errors.
+    held_out : sequence of Jet
+        The samples of each fold, as they were given.
+    """
+    huber = fit_huber(fit, jet, cleaned)
     fit = replace(fit, network=huber.network)
     if fit.crossfit is None:
         return replace(fit, output_errors=huber.output_errors)
-    crossfit = CrossFit.of(huber.network, fit.crossfit.folds, lanes[0].final_folds[1])
+    crossfit = CrossFit.of(huber.network, fit.crossfit.folds, held_out)
     output_errors = np.maximum(fit.output_errors, huber.ordinary(crossfit.errors))
     return replace(fit, output_errors=output_errors, crossfit=crossfit)
 
@@ -227,30 +243,29 @@ def cleaned_derivatives(jet: Jet, network: ShallowNetwork) -> Jet:
     return replace(jet, **moved)
 
 
-def _pilot(lane: Lane, cleaner: HuberFit | None) -> Lane:
-    """Return the lane for a race at the first size, by robust errors at samples that are left out, whatever the rule.
+def _pilot(engine: SampledEngine, cleaner: HuberFit | None) -> SampledEngine:
+    """Return the engine for a race at the first size, by robust errors at samples that are left out, whatever the rule.
 
     As long as nothing is cleaned, neurons are not placed by residuals or estimated derivatives, if there is a choice.
     """
-    lane, space = _cleaned_lane(lane, cleaner), lane.space
+    engine, space = _cleaned(engine, cleaner), engine.space
     if cleaner is None:
         given = tuple(source for source in space.sources if not source.derived)
         space = replace(space, sources=given or space.sources, estimated=() if given else space.estimated)
-    search = replace(lane.search, few_samples=0, max_refit_samples=0)
-    task = replace(lane.task, rule=RobustLeaveOneOut())
-    return replace(lane, task=task, space=space, search=search, sizes=lane.sizes[:1])
+    task = replace(engine.task, rule=RobustLeaveOneOut())
+    return replace(engine, task=task, space=space, sizes=engine.sizes[:1], policy=replace(engine.policy, few_samples=0))
 
 
-def _cleaned_lane(lane: Lane, cleaner: HuberFit | None) -> Lane:
-    """Return the lane with cleaned data, and cleaned validation samples if there are any."""
+def _cleaned(engine: SampledEngine, cleaner: HuberFit | None) -> SampledEngine:
+    """Return the engine with cleaned data, and cleaned validation samples if there are any."""
     if cleaner is None:
-        return lane
-    rule = lane.task.rule
+        return engine
+    rule = engine.task.rule
     if isinstance(rule, Validation):
         rule = Validation(cleaner.moved_validation(rule.validation))
-    same = lane.task.jet.known == cleaner.jet.known
+    same = engine.task.jet.known == cleaner.jet.known
     jet = cleaner.moved() if same else cleaner.moved().only(())
-    return replace(lane, task=replace(lane.task, jet=jet, rule=rule))
+    return replace(engine, task=replace(engine.task, jet=jet, rule=rule))
 
 
 def _columns(values: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from nurf._blocks import row_blocks
 from nurf._types import Array, Index
+from nurf.choosing import assign_folds
 from nurf.jets import Jet
 from nurf.networks import Network
 from nurf.solvers._coverage import (
@@ -102,10 +103,9 @@ class CrossFit:
         jet: Jet,
         refit: Callable[[Jet], Network],
         n_folds: int,
-        rng: np.random.Generator,
     ) -> CrossFit:
         """Return the cross-fit of ``network``, which was fitted to ``jet``, with refits to the rest of each fold."""
-        fold_of = assign_folds(jet, n_folds, rng)
+        fold_of = assign_folds(jet, n_folds)
         folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
         return cls.of(network, [refit(jet[~fold]) for fold in folds], [jet[fold] for fold in folds])
 
@@ -138,14 +138,6 @@ class CrossFit:
         estimated = np.maximum(np.square(estimates), np.finfo(float).tiny)
         pooled, typical = true.sum(axis=0) / estimated.sum(axis=0), np.median(true / estimated, axis=0)
         return np.sqrt(np.maximum(pooled, 1.0)), np.sqrt(np.maximum(typical, 1.0))
-
-    def deviations(self, X: Array) -> Array:
-        """Return by how much fits to different samples differ at the points, of shape (k,).
-
-        Standard deviations from the mean squares of ``f_{-j}(x) - f(x)``, which is the difference of two fits.
-        """
-        squares = _mean_squares(self.network, self.folds, X, _value)
-        return np.asarray(np.sqrt(np.mean(squares, axis=0) / 2))
 
     @property
     def _known_gradients(self) -> Index:
@@ -184,15 +176,6 @@ class CrossFit:
             without = np.stack([fold.value(X[rows]).reshape(-1, sizes.shape[1]) for fold in self.folds], axis=1)
             result[rows] = plus_interval(without[:, self.fold_of], sizes, coverage, self.effective)
         return result
-
-
-def assign_folds(jet: Jet, n_folds: int, rng: np.random.Generator) -> Index:
-    """Return a random fold for each sample, of shape (n,). All folds have values, if there are enough of them."""
-    n_folds = min(int(np.count_nonzero(jet.has_value)), n_folds)
-    fold_of = np.empty(len(jet), np.int64)
-    for part in (jet.has_value, ~jet.has_value):
-        fold_of[part] = rng.permutation(int(np.count_nonzero(part))) % n_folds
-    return fold_of
 
 
 def _value(network: Network, X: Array) -> Array:

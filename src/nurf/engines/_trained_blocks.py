@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nurf.engines._crossfit import CrossFit
+from nurf.engines._deep import DeepSpec, as_network, as_parameters, in_training_units, squared_errors
+from nurf.engines._deep_fit import ALL_BLOCKS, DeepCycle, DeepFit
+from nurf.engines._trained import last_loss, network_in_training_units
 from nurf.jets import Jet
 from nurf.solvers import VALUES_ONLY
 from nurf.solvers.trained import Run, Trainer, TrainingRows
-from nurf.training._crossfit import CrossFit
-from nurf.training._deep import DeepSpec, as_network, as_parameters, in_training_units, squared_errors
-from nurf.training._deep_fit import ALL_BLOCKS, DeepCycle, DeepFit
-from nurf.training._trained import last_loss, network_in_training_units
 
 MAX_PASSES = 10  # over all blocks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +12,10 @@ from scipy.linalg import lstsq
 
 from nurf._types import Array
 from nurf.activations import Activation
+from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Evidence, Judged, Policy, assign_folds
+from nurf.engines._crossfit import CrossFit
+from nurf.engines._fit import ShallowFit, Stage
+from nurf.engines._outer import fit_outer
 from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss
@@ -25,9 +29,6 @@ from nurf.solvers.sparse._objective import JointPoint, Objective
 from nurf.solvers.sparse._options import SparseOptions
 from nurf.solvers.sparse._penalties import LogPenalty, Penalty
 from nurf.solvers.sparse._solver import Solution, search_peaks, solve_sparse
-from nurf.training._crossfit import CrossFit
-from nurf.training._fit import ShallowFit, Stage
-from nurf.training._outer import fit_outer
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -192,7 +193,7 @@ def _crossfit(
         solution = solve_sparse(without, start, activation, rng, options, max_neurons=size, exchanges=False)
         return in_shape_of(fit.network, solution.network)
 
-    return CrossFit.by_refits(fit.network, objective.misfit.jet, refit, n_folds, rng)
+    return CrossFit.by_refits(fit.network, objective.misfit.jet, refit, n_folds)
 
 
 def in_columns(network: ShallowNetwork) -> ShallowNetwork:
@@ -288,3 +289,93 @@ def _no_better(steps: list[SparseStep], options: SparseOptions) -> bool:
     errors, patience = [step.error for step in steps], options.path_patience
     stale = len(errors) > patience and min(errors[-patience:]) >= (1 - options.path_gain) * min(errors[:-patience])
     return stale or errors[-1] > (1 + TOLERANCE) * min(errors)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseEngine:
+    """Sparse networks for given data: one candidate, the network of the best alpha of a path.
+
+    Parameters
+    ----------
+    jet : Jet
+        The data, scaled.
+    run : callable
+        Returns the fit; it is called with what is to be called after each step of the path.
+    validation : Jet, optional
+        Rows on which, together with the training rows, the error is estimated.
+    policy : Policy
+    clock : Clock
+    """
+
+    jet: Jet
+    run: Callable[[Callable[[SparseStep], None]], SparseFit]
+    validation: Jet | None = None
+    policy: Policy = POLICY
+    clock: Clock = NO_LIMIT
+    name = "sparse"
+    data = "all data"
+    efforts = (None, None, None, Effort(1))
+
+    def candidates(self) -> Iterator[str]:
+        """Yield the only candidate."""
+        yield "path"
+
+    def variants(self, judged: Judged) -> Sequence[Hashable]:
+        """Return no variants."""
+        return ()
+
+    def cheap(self, judged: Judged) -> Sequence[Hashable]:
+        """Return no variants."""
+        return ()
+
+    def onwards(self, judged: Judged, many: bool) -> Sequence[Hashable]:
+        """Return nothing: there is no larger effort."""
+        return ()
+
+    def informed(self, metric: Array, size: int) -> Sequence[Hashable]:
+        """Return nothing: the engine does not use linear maps of others."""
+        return ()
+
+    def family(self, candidate: Hashable) -> Hashable:
+        """Return the same for all."""
+        return candidate
+
+    def kind(self, candidate: Hashable) -> Hashable:
+        """Return the same for all."""
+        return candidate
+
+    def simplicity(self, candidate: Hashable) -> tuple[float, ...]:
+        """Return the same for all."""
+        return ()
+
+    def judge(self, candidate: Hashable, size: int, before: Judged | None = None) -> Judged:
+        """Return the network and its errors at samples of folds without which it is trained once more."""
+        self.clock.check()
+        began = time.perf_counter()
+        fit = self.run(lambda _: self.clock.check())
+        return Judged(self, candidate, size, self._evidence(fit), time.perf_counter() - began, fit)
+
+    def record(self, judged: Judged) -> Attempt:
+        """Return the record of the candidate."""
+        fit: SparseFit = judged.found
+        size = fit.network.features.n_neurons
+        label = f"{size} neurons, alpha {fit.alpha:.2g}"
+        return Attempt(self.name, self.data, label, size, judged.error, judged.seconds, fit.loss)
+
+    def fit(self, judged: Judged, given: Jet) -> SparseFit:
+        """Return the fit."""
+        fit: SparseFit = judged.found
+        return fit
+
+    def _evidence(self, fit: SparseFit) -> Evidence:
+        """Return the errors at the samples of the folds, or at training and validation rows."""
+        jet = self.jet if self.validation is None else self.jet.only(()) + self.validation.only(())
+        errors, weights = np.full((len(jet), jet.y[:1].size), np.nan), np.where(jet.has_value, jet.weights(0), 0.0)
+        if self.validation is not None:
+            errors[jet.has_value] = (jet.y - fit.network.value(jet.X)).reshape(len(jet), -1)[jet.has_value]
+        elif fit.crossfit is not None:
+            fold_of = assign_folds(self.jet, fit.crossfit.n_folds)
+            for fold, network in enumerate(fit.crossfit.folds):
+                held = (fold_of == fold) & jet.has_value
+                errors[held] = (jet.y[held] - network.value(jet.X[held])).reshape(int(held.sum()), errors.shape[1])
+        return Evidence(errors[jet.has_value], weights[jet.has_value])

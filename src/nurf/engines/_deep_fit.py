@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from nurf._scaling import Scaling
 from nurf._types import Array, Index
+from nurf.engines._crossfit import CrossFit
+from nurf.engines._deep import DeepSetting
+from nurf.engines._fit import Fit
 from nurf.networks import DeepNetwork
-from nurf.training._crossfit import CrossFit
-from nurf.training._deep import DeepSetting
-from nurf.training._fit import Fit
 
 ALL_ROWS, ALL_BLOCKS = "all rows", "all blocks"
 

@@ -8,12 +8,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from nurf._types import Array, Index
+from nurf.choosing import NO_LIMIT, Clock
+from nurf.engines._scales import HIGHEST_NOISE, LOWEST_NOISE, Hyperparameters, Prior, Scales
 from nurf.jets import Jet
 from nurf.kernels import RadialKernel
 from nurf.solvers.process import Criterion, Process, ProcessRows, row_total, typical_error
 from nurf.solvers.process._process import MORE_NOISE
-from nurf.training._race import finite
-from nurf.training._scales import HIGHEST_NOISE, LOWEST_NOISE, Hyperparameters, Prior, Scales
 
 N_ORDERS = 3  # of derivatives, from values to second ones
 REFUSED = 1e100  # value of the criterion if a factorisation fails
@@ -59,21 +59,10 @@ class Learning:
     map_rows : int
         ... if there are so many rows for each entry of the map: with fewer, one is found that makes any values look
         smooth.
-    max_refit_rows : int
-        Up to so many rows, errors are those of refits whose scales are learned without the samples; above, scales
-        depend little on single samples.
-    n_folds : int
-        Number of these refits, ...
     refit_steps : int
-        ... and steps of L-BFGS of each, ...
+        Steps of L-BFGS of refits whose scales are learned without a fold, ...
     refit_starts : int
         ... from the best of so many starts.
-    belief : float
-        Number of samples with which the error of the values alone must be half that with derivatives to win; with
-        fewer the factor is larger, with many it is near one.
-    rival : float
-        Values alone go on to more samples if their error on a part, with that factor, is at most so many times that
-        with derivatives.
     threaded_rows : int
         From so many rows on, linear algebra takes more than one thread.
     prior : Prior
@@ -93,12 +82,8 @@ class Learning:
     energy: float = 0.9999
     max_mapped: int = 3
     map_rows: int = 5
-    max_refit_rows: int = 160
-    n_folds: int = 6
     refit_steps: int = 30
     refit_starts: int = 2
-    belief: float = 20.0
-    rival: float = 3.0
     threaded_rows: int = 2500
     prior: Prior = field(default_factory=Prior)
 
@@ -125,14 +110,6 @@ class Learning:
         weights = ratios[order] ** self.power
         kept = weights >= self.least_weight
         return order[kept], np.asarray(weights[kept] / weights[kept].sum())
-
-    def handicap(self, n_values: int) -> float:
-        """Return by how much the values alone must be better to win, for errors at so many samples.
-
-        Derivatives that come with the data are believed: noise of theirs is learned, and errors at few samples may be
-        small by luck, where only the derivatives know that the function varies between the samples.
-        """
-        return 1 + (self.belief / n_values) ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +143,11 @@ class Candidate:
     def __str__(self) -> str:
         return f"{type(self.kernel).__name__}, {self.scales}" + ", a noise for each partial" * self.separate
 
-    def learned(self, rows: ProcessRows, criterion: Criterion, prior: Prior, n_steps: int) -> Candidate:
+    def learned(
+        self, rows: ProcessRows, criterion: Criterion, prior: Prior, n_steps: int, clock: Clock = NO_LIMIT
+    ) -> Candidate:
         """Return the candidate after some steps on the rows."""
-        problem = Problem(rows, self.kernel, self.scales, criterion, prior)
+        problem = Problem(rows, self.kernel, self.scales, criterion, prior, clock)
         first_step = float(1 / np.sqrt(self.n_rows)) if self.n_steps else 1.0
         found, value = learn(problem, self.found, n_steps, first_step)
         return replace(self, found=found, criterion=value, n_rows=len(rows), n_steps=self.n_steps + n_steps)
@@ -179,9 +158,14 @@ class Candidate:
         return len(self.found.noise) > N_ORDERS
 
     @property
+    def n_coordinates(self) -> int:
+        """The number of coordinates of the map."""
+        return len(self.scales.coordinates(self.found.metric))
+
+    @property
     def n_parameters(self) -> int:
         """The number of coordinates of the map, and of variances of noise beyond those of values and derivatives."""
-        return len(self.scales.coordinates(self.found.metric)) + len(self.found.noise) - N_ORDERS
+        return self.n_coordinates + len(self.found.noise) - N_ORDERS
 
     @property
     def score(self) -> float:
@@ -203,7 +187,8 @@ class Candidate:
 
     def error(self, process: Process) -> float:
         """Return the error of its process by which it is compared with other candidates for the same rows."""
-        return finite(typical_error(process)) * self.optimism
+        error = typical_error(process)
+        return (error if np.isfinite(error) else np.inf) * self.optimism
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +205,8 @@ class Problem:
         What is minimised, ...
     prior : Prior
         ... together with this.
+    clock : Clock
+        Until when.
     """
 
     rows: ProcessRows
@@ -227,6 +214,7 @@ class Problem:
     scales: Scales
     criterion: Criterion
     prior: Prior
+    clock: Clock = NO_LIMIT
 
 
 def learn(
@@ -337,6 +325,7 @@ class _Objective:
     def _evaluated(self, theta: Array) -> tuple[float, Process | None]:
         """Return the criterion and the process; no process if its kernel matrix is not positive definite."""
         if self._last is None or not np.array_equal(self._last[0], theta):
+            self._problem.clock.check()
             found = self.hyperparameters(theta)
             process = Process(self._problem.rows, self._problem.kernel, found.metric, found.noise)
             try:

@@ -6,6 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from nurf.engines._crossfit import CrossFit
+from nurf.engines._fit import ShallowFit
+from nurf.engines._outer import fit_outer
+from nurf.engines._sparse import in_columns, in_shape_of, inner_bounds
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
 from nurf.solvers import Loss
@@ -15,10 +19,6 @@ from nurf.solvers.sparse._moves import train
 from nurf.solvers.sparse._objective import Objective
 from nurf.solvers.sparse._options import SparseOptions
 from nurf.solvers.sparse._penalties import Squared
-from nurf.training._crossfit import CrossFit
-from nurf.training._fit import ShallowFit
-from nurf.training._outer import fit_outer
-from nurf.training._sparse import in_columns, in_shape_of, inner_bounds
 
 
 def polish(
@@ -65,7 +65,7 @@ def polish(
         start = fit_outer(sampled.features, part, alphas=np.array([fit.alpha]), loss=loss).network
         return _trained(fit, start, part, n_steps, loss, widths)
 
-    crossfit = CrossFit.by_refits(trained, jet, refit, n_folds, np.random.default_rng(0))
+    crossfit = CrossFit.by_refits(trained, jet, refit, n_folds)
     return replace(fit, crossfit=crossfit, output_errors=crossfit.output_errors)
 
 

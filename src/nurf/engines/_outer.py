@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from nurf._types import Array, Precision
+from nurf.engines._fit import ShallowFit
 from nurf.jets import Jet
 from nurf.networks import Features, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, LeaveOneOut, Loss, Rule
 from nurf.solvers.ridge import LeastSquares, Ridge, largest_near_best
 from nurf.solvers.ridge._selection import TOLERANCE
-from nurf.training._fit import ShallowFit
 
 # Rounded, so that every machine has the same numbers. The smallest are lost in the rounding of a Gram matrix.
 ALPHAS = np.array([float(f"{10 ** (-14 * i / 15):.6g}") for i in range(16)])
@@ -101,17 +101,20 @@ def _better(first: ShallowFit, second: ShallowFit, tolerance: float = TOLERANCE)
     alphas = np.concatenate([first.alphas, second.alphas])
     mean_squares = np.concatenate([first.mean_squares, second.mean_squares])
     best = alphas[largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)), tolerance)]
-    probed = None
-    if first.probed is not None and second.probed is not None:
-        probed = np.concatenate([first.probed, second.probed])
-    return replace(first if best in first.alphas else second, alphas=alphas, mean_squares=mean_squares, probed=probed)
+    assert first.left_out is not None
+    assert second.left_out is not None
+    errors = np.concatenate([first.left_out.errors, second.left_out.errors], axis=1)
+    left_out = replace(first.left_out, errors=errors)
+    chosen = first if best in first.alphas else second
+    return replace(chosen, alphas=alphas, mean_squares=mean_squares, left_out=left_out)
 
 
 def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool, tolerance: float = TOLERANCE) -> ShallowFit:
     ridge_alphas = alphas * (ridge.feature_energy or 1.0)
     path = ridge.solve(ridge_alphas)
     convergence = ridge.convergence
-    mean_squares = rule.mean_squares(ridge, ridge_alphas, path)
+    left_out = rule.left_out(ridge, ridge_alphas, path)
+    mean_squares = rule.squares(left_out)
     best = largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)), tolerance)
     network = ShallowNetwork(ridge.features, path[best].reshape(-1, *ridge.jet.y.shape[1:]))
     return ShallowFit(
@@ -123,6 +126,6 @@ def _fit_ridge(ridge: Ridge, alphas: Array, rule: Rule, precise: bool, tolerance
         loss=ridge.loss,
         ridge_alpha=float(ridge_alphas[best]),
         precise=precise,
-        probed=rule.probed(ridge, path),
+        left_out=left_out,
         convergence=convergence[best] if convergence else None,
     )

@@ -10,13 +10,13 @@ import numpy as np
 from nurf._scaling import Extent, Scaling
 from nurf._streams import Block, Reservoir, uniform_numbers
 from nurf._types import Array, Precision
+from nurf.engines._fit import ShallowFit
+from nurf.engines._outer import fit_ridge
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss, Rule
 from nurf.solvers.ridge import NormalEquations, PrimalRidge
 from nurf.solvers.ridge._selection import TOLERANCE
-from nurf.training._fit import ShallowFit
-from nurf.training._outer import fit_ridge
 
 HELD_ROWS = 5000  # at which the error is estimated
 MANY_ROWS = 20  # for each neuron, with which a smaller alpha costs nothing: ...
@@ -203,7 +203,7 @@ def fit_accumulated(
     ridge = PrimalRidge(fit.network.features, sample, fit.loss, equations)
     many = equations.total_weight > MANY_ROWS * ridge.n_neurons  # weights have the mean one
     found = fit_ridge(ridge, alphas, rule, ALPHA_TOLERANCE if many else TOLERANCE)
-    return replace(found, stage=fit.stage, history=fit.history, trials=fit.trials)
+    return replace(found, left_out=None, stage=fit.stage, history=fit.history, attempts=fit.attempts)
 
 
 def fit_of_sample(fit: ShallowFit, accumulated: ShallowFit, held: Jet, multiples: Array) -> ShallowFit | None:

@@ -11,10 +11,10 @@ import numpy as np
 
 from nurf.activations import Activation
 from nurf.densities import Density
+from nurf.engines._metrics import Isotropic, Metric
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss
-from nurf.training._metrics import Isotropic, Metric
 
 
 class Source(ABC):
@@ -135,7 +135,7 @@ class Setting:
     def __str__(self) -> str:
         parts = [self.density.label, f"width {self.activation.typical_width:.3g}"]
         parts += [f"times 1/{self.width_ratio:g} to {self.width_ratio:g}"] if self.width_ratio > 1 else []
-        parts += [f"{self.metric.name} metric"] if self.metric.needs else []
+        parts += [f"{self.metric.name} metric"] if self.metric != Isotropic() else []
         parts += [f"from the {self.source.name}"]
         parts += [f"tail of degree {self.degree}"] if self.degree is not None else []
         parts += [f"{kind} {getattr(self.loss, kind):g}" for kind in self.loss.kinds]

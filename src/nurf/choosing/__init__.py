@@ -1,0 +1,29 @@
+"""How to choose, for all engines at once: folds, evidence, a policy, a race and one rule."""
+
+from nurf.choosing._choice import Choice, NothingFittedError, decide, simplest
+from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
+from nurf.choosing._evidence import Evidence, advantage
+from nurf.choosing._folds import assign_folds
+from nurf.choosing._policy import POLICY, Policy
+from nurf.choosing._race import Attempt, Effort, Engine, Judged, Outcome, race
+
+__all__ = [
+    "NO_LIMIT",
+    "POLICY",
+    "Attempt",
+    "Choice",
+    "Clock",
+    "Effort",
+    "Engine",
+    "Evidence",
+    "Judged",
+    "NothingFittedError",
+    "Outcome",
+    "Policy",
+    "TimeUpError",
+    "advantage",
+    "assign_folds",
+    "decide",
+    "race",
+    "simplest",
+]

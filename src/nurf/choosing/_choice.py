@@ -1,0 +1,106 @@
+"""The choice between candidates of all engines, by one rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from nurf.choosing._clock import NO_LIMIT, Clock
+from nurf.choosing._evidence import advantage, selection_optimism
+from nurf.choosing._policy import Policy
+from nurf.choosing._race import Attempt, Engine, Judged, race
+
+
+class NothingFittedError(Exception):
+    """No engine could be fitted; the first argument has the errors of all engines."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen, and what was tried.
+
+    Parameters
+    ----------
+    winner : Judged
+    optimism : float
+        The factor by which the error of the winner is too small because it was chosen.
+    finalists : tuple of Judged
+        The best candidate of each engine that was judged, in the order of the engines.
+    last : tuple of Judged
+        The best candidate of each engine at its largest effort.
+    attempts : tuple of Attempt
+        All candidates that were judged.
+    seconds : tuple of float
+        The time that the candidates of each engine took.
+    failures : dict
+        For each engine that failed, its error.
+    finished : bool
+        Whether the schedule came to its end before the deadline.
+    """
+
+    winner: Judged
+    optimism: float
+    finalists: tuple[Judged, ...]
+    last: tuple[Judged, ...]
+    attempts: tuple[Attempt, ...]
+    seconds: tuple[float, ...]
+    failures: dict[int, Exception]
+    finished: bool
+
+
+def decide(
+    engines: Sequence[Engine],
+    policy: Policy,
+    watch: Callable[[Attempt], None] | None = None,
+    clock: Clock = NO_LIMIT,
+    tolerated: tuple[type[Exception], ...] = (),
+) -> Choice:
+    """Return the best candidate of all engines.
+
+    Parameters
+    ----------
+    engines : sequence of Engine
+        The simplest first: it is kept in doubt.
+    policy : Policy
+    watch : callable, optional
+        Called with each attempt.
+    clock : Clock
+        The end of the time budget, which the engines share.
+    tolerated : tuple of exception types
+        Errors of an engine after which the others go on.
+    """
+    outcome = race(engines, policy, watch, clock, tolerated)
+    if not outcome.best:
+        raise NothingFittedError(outcome.failures)
+    ordered = [outcome.best[place] for place in sorted(outcome.best)]
+    finalists, last = tuple(best_effort(best, policy) for best in ordered), tuple(best[-1] for best in ordered)
+    winner = simplest(finalists, policy)
+    optimism = selection_optimism([each.evidence for each in outcome.judged], policy.n_draws)
+    return Choice(
+        winner,
+        optimism,
+        finalists,
+        last,
+        outcome.attempts,
+        outcome.seconds,
+        outcome.failures,
+        outcome.finished,
+    )
+
+
+def best_effort(best: Sequence[Judged], policy: Policy) -> Judged:
+    """Return the candidate of the largest effort, or one of a smaller effort that is clearly better."""
+    return simplest(best[::-1], policy)
+
+
+def simplest(judged: Sequence[Judged], policy: Policy) -> Judged:
+    """Return the first candidate that none of the later ones beats clearly.
+
+    A challenger wins if it is better than the incumbent by more than the standard error of the paired difference.
+    """
+    incumbent = judged[0]
+    for challenger in judged[1:]:
+        gain, spread = advantage(challenger.evidence, incumbent.evidence, policy.floor)
+        if gain > policy.standard_errors * spread:
+            incumbent = challenger
+    return incumbent

@@ -1,0 +1,35 @@
+"""The end of a time budget."""
+
+from __future__ import annotations
+
+import time
+
+
+class TimeUpError(Exception):
+    """The time budget of a fit is used up."""
+
+
+class Clock:
+    """A deadline that fits check between their steps. It counts once there is a first model.
+
+    Parameters
+    ----------
+    deadline : float, default infinity
+        The end of the budget by ``time.perf_counter``.
+    """
+
+    def __init__(self, deadline: float = float("inf")) -> None:
+        self.deadline = deadline
+        self._counts = False
+
+    def start(self) -> None:
+        """Let the deadline count: there is a model."""
+        self._counts = True
+
+    def check(self) -> None:
+        """Raise ``TimeUpError`` if the deadline has passed and counts."""
+        if self._counts and time.perf_counter() > self.deadline:
+            raise TimeUpError
+
+
+NO_LIMIT = Clock()

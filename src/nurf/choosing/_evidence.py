@@ -1,0 +1,101 @@
+"""Evidence: errors at samples that a fit did not see, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nurf._types import Array
+
+TINY = float(np.finfo(float).tiny)
+SEED = 3  # of the samples that are drawn to see what choosing adds
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Errors of predictions at samples that a fit did not see.
+
+    Candidates of all engines are judged at the same samples, so that two of them can be compared in pairs.
+
+    Parameters
+    ----------
+    errors : array of shape (n, k)
+        Errors at all samples with a value, validation samples behind the others; NaN at samples that did not judge.
+    weights : array of shape (n,)
+        The weights of these samples.
+    """
+
+    errors: Array
+    weights: Array
+
+    @property
+    def judges(self) -> Array:
+        """The mask of the samples that judge, shape (n,)."""
+        return ~np.isnan(self.errors[:, 0])
+
+    @property
+    def output_errors(self) -> Array:
+        """The root mean square error of each output, shape (k,); NaN if no sample judges."""
+        judges = self.judges
+        weights = self.weights[judges]
+        if not weights.sum() > 0:
+            return np.full(self.errors.shape[1], np.nan)
+        return np.asarray(np.sqrt(weights @ self.errors[judges] ** 2 / weights.sum()))
+
+    @property
+    def error(self) -> float:
+        """The root mean square error, outputs added up; infinite if it is not a number, so that it loses."""
+        error = float(np.sqrt(np.sum(self.output_errors**2)))
+        return error if np.isfinite(error) else float("inf")
+
+
+def advantage(challenger: Evidence, incumbent: Evidence, floor: float) -> tuple[float, float]:
+    """Return by how much a challenger is better in logarithms of squared errors, and the standard error of that.
+
+    The squared errors ``a_i`` and ``b_i`` of both at the same samples give the weighted mean of
+    ``log((b_i + c) / (a_i + c))``, where ``c`` is ``floor`` times the smaller of both mean squares: errors that are far
+    below the mean square do not decide, and single large ones count by their logarithm.
+    """
+    both = challenger.judges & incumbent.judges
+    weights = challenger.weights[both]
+    a, b = (np.sum(each.errors[both] ** 2, axis=1) for each in (challenger, incumbent))
+    total = weights.sum()
+    if not total > 0:
+        return 0.0, np.inf
+    c = floor * min(weights @ a, weights @ b) / total + TINY
+    gains = np.log((b + c) / (a + c))
+    mean = float(weights @ gains / total)
+    spread = float(np.sqrt(weights**2 @ (gains - mean) ** 2)) / total
+    return mean, spread
+
+
+def selection_optimism(evidence: Sequence[Evidence], n_draws: int) -> float:
+    """Return the factor by which the smallest of several errors is too small because it was chosen as the smallest.
+
+    Samples are drawn with replacement, the candidate with the smallest error at them is chosen, and judged at the
+    samples that were not drawn: the factor is the geometric mean of the ratios of both errors, at least 1.
+
+    Parameters
+    ----------
+    evidence : sequence of Evidence
+        All candidates among which one was chosen.
+    n_draws : int
+    """
+    judges = np.logical_and.reduce([each.judges for each in evidence])
+    n = int(np.count_nonzero(judges))
+    if len(evidence) < 2 or n < 2:
+        return 1.0
+    squares = np.stack([np.sum(each.errors[judges] ** 2, axis=1) for each in evidence], axis=1)
+    weights = evidence[0].weights[judges]
+    counts = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), size=n_draws) * weights
+    others = (counts == 0) * weights
+    known = (counts.sum(axis=1) > 0) & (others.sum(axis=1) > 0)
+    counts, others = counts[known], others[known]
+    inside = counts @ squares / counts.sum(axis=1)[:, None]
+    chosen = np.argmin(inside, axis=1)
+    draws = np.arange(len(chosen))
+    outside = np.sum(others * squares.T[chosen], axis=1) / others.sum(axis=1)
+    ratios = np.log(np.maximum(outside, TINY) / np.maximum(inside[draws, chosen], TINY))
+    return float(np.exp(max(0.0, np.mean(ratios) / 2)) if len(ratios) else 1.0)

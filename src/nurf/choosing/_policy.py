@@ -1,0 +1,53 @@
+"""Every number that steers a choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The numbers by which candidates are judged and chosen.
+
+    Parameters
+    ----------
+    n_folds : int, default 5
+        Number of folds for refits.
+    few_samples : int, default 150
+        Up to this many samples, sampled networks are judged by refits on folds, and deep ones are trained without each
+        fold. With more, leave-one-out in closed form sees nearly as much: reported / true errors of the collection are
+        within 1/3..3 either way, and refits cost five times as much.
+    rows_per_parameter : int, default 20
+        Scales of an infinitely wide network that were learned from at least this many rows for each of them hardly know
+        single samples: leave-one-out errors in closed form differ by less than 15% from errors with scales that were
+        learned without the sample. With fewer rows they can be seven times too small (200 scales, 161 rows).
+    margin : float, default 0.02
+        Errors that differ by less than this share are equal; the simpler candidate is kept.
+    exact : float, default 1e-11
+        A race ends if an error is not larger, in units of the standard deviation of the values: few simulators have
+        more digits, and with more neurons the rounding of their sum grows.
+    factor : float, default 2
+        Candidates go on to the next effort if their error is within this factor of the smallest of their engine.
+    rival : float, default 10
+        Engines go on to the next effort if their smallest error is within this factor of the smallest of all.
+    standard_errors : float, default 1
+        A challenger wins if it is better than the incumbent by this many standard errors of the paired difference.
+    floor : float, default 0.1
+        Squared errors below this share of the mean square do not decide a paired comparison.
+    n_draws : int, default 200
+        Number of draws of samples that show what choosing adds to an error.
+    """
+
+    n_folds: int = 5
+    few_samples: int = 150
+    rows_per_parameter: int = 20
+    margin: float = 0.02
+    exact: float = 1e-11
+    factor: float = 2.0
+    rival: float = 10.0
+    standard_errors: float = 1.0
+    floor: float = 0.1
+    n_draws: int = 200
+
+
+POLICY = Policy()

@@ -1,0 +1,342 @@
+"""The race: candidates of all engines with more and more effort, until the end or a deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from nurf._types import Array
+from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
+from nurf.choosing._evidence import Evidence
+from nurf.choosing._policy import Policy
+from nurf.jets import Jet
+from nurf.solvers import VALUES_ONLY, Loss
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much an engine does for its candidates at one step of the schedule.
+
+    Parameters
+    ----------
+    size : int
+        The measure of the effort: neurons, samples or steps.
+    rounds : tuple of int
+        In each round, the variants of this many of the best candidates are judged, too.
+    cheap : int
+        At the end the variants that cost little are judged, of this many of the best candidates.
+    keep : int
+        At most this many candidates, of different families, go on to the next effort, ...
+    many : bool
+        ... in many ways, or in the most promising one only.
+    improvement : float
+        Share by which the effort must lower the smallest error of the engine, or there is no larger one.
+    """
+
+    size: int
+    rounds: tuple[int, ...] = ()
+    cheap: int = 0
+    keep: int = 1
+    many: bool = False
+    improvement: float = -np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A candidate after some effort, and the evidence for it.
+
+    Parameters
+    ----------
+    engine : Engine
+    candidate : hashable
+    size : int
+        The effort, in the unit of the engine.
+    evidence : Evidence
+    seconds : float
+        Time that it took.
+    found : object
+        What the engine needs to go on.
+    metric : array of shape (q, d), optional
+        A linear map of the inputs that was learned, in which the function varies as much along all directions.
+    """
+
+    engine: Engine
+    candidate: Hashable
+    size: int
+    evidence: Evidence
+    seconds: float = 0.0
+    found: Any = None
+    metric: Array | None = None
+
+    @property
+    def error(self) -> float:
+        """The root mean square error at samples that the fit did not see."""
+        return self.evidence.error
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The record of a candidate that was judged.
+
+    Attributes
+    ----------
+    engine : str
+        The name of the engine.
+    data : str
+        "all data" or "values alone".
+    label : str
+        What the candidate is.
+    size : int
+        The effort: neurons, samples or steps.
+    error : float
+        The estimated root mean square error.
+    seconds : float
+        Time that it took.
+    loss : Loss
+        How much derivatives counted.
+    """
+
+    engine: str
+    data: str
+    label: str
+    size: int
+    error: float
+    seconds: float
+    loss: Loss = VALUES_ONLY
+
+
+class Engine(Protocol):
+    """A way to fit networks to given data: which candidates there are, and how they are judged."""
+
+    @property
+    def name(self) -> str:
+        """The kind of network."""
+        ...
+
+    @property
+    def data(self) -> str:
+        """What the engine is fitted to: "all data" or "values alone"."""
+        ...
+
+    @property
+    def efforts(self) -> Sequence[Effort | None]:
+        """The efforts at the steps of the schedule; None if the engine waits."""
+        ...
+
+    def candidates(self) -> Iterable[Hashable]:
+        """Return the first candidates, the most promising first."""
+        ...
+
+    def variants(self, judged: Judged) -> Iterable[Hashable]:
+        """Return candidates that differ from a good one in one thing."""
+        ...
+
+    def cheap(self, judged: Judged) -> Iterable[Hashable]:
+        """Return variants that cost little."""
+        ...
+
+    def onwards(self, judged: Judged, many: bool) -> Iterable[Hashable]:
+        """Return candidates for the next effort that go on from a good one."""
+        ...
+
+    def informed(self, metric: Array, size: int) -> Iterable[Hashable]:
+        """Return candidates of a size that use a linear map of the inputs which another engine learned."""
+        ...
+
+    def family(self, candidate: Hashable) -> Hashable:
+        """Return what candidates that go on together must differ in."""
+        ...
+
+    def kind(self, candidate: Hashable) -> Hashable:
+        """Return the class of functions that a candidate can represent."""
+        ...
+
+    def simplicity(self, candidate: Hashable) -> tuple[float, ...]:
+        """Return a measure of simplicity: the larger, the simpler."""
+        ...
+
+    def judge(self, candidate: Hashable, size: int, before: Judged | None) -> Judged:
+        """Return the evidence for a candidate with an effort; ``before`` is the same candidate with less effort."""
+        ...
+
+    def record(self, judged: Judged) -> Attempt:
+        """Return the record of a candidate."""
+        ...
+
+    def fit(self, judged: Judged, given: Jet) -> Any:
+        """Return the fit of a candidate to all data; ``given`` are the data with all derivatives that are known."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a race found.
+
+    Parameters
+    ----------
+    best : dict
+        For each engine, the best candidate of each effort, in the order of the efforts.
+    judged : tuple of Judged
+        All candidates that were judged, ...
+    attempts : tuple of Attempt
+        ... and their records.
+    seconds : tuple of float
+        The time that the candidates of each engine took.
+    failures : dict
+        For each engine that failed, its error.
+    finished : bool
+        Whether the schedule came to its end before the deadline.
+    """
+
+    best: dict[int, list[Judged]]
+    judged: tuple[Judged, ...]
+    attempts: tuple[Attempt, ...]
+    seconds: tuple[float, ...]
+    failures: dict[int, Exception]
+    finished: bool
+
+
+@dataclass(eq=False)
+class _Standing:
+    """An engine in the race: the candidates that go on, those of the present effort, and the best of each effort."""
+
+    engine: Engine
+    going: list[tuple[Hashable, Judged | None]]
+    pool: dict[Hashable, Judged] = field(default_factory=dict)
+    size: int = 0
+    best: list[Judged] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def ordered(self) -> list[Judged]:
+        return sorted(self.pool.values(), key=lambda judged: judged.error)
+
+
+def race(
+    engines: Sequence[Engine],
+    policy: Policy,
+    watch: Callable[[Attempt], None] | None = None,
+    clock: Clock = NO_LIMIT,
+    tolerated: tuple[type[Exception], ...] = (),
+) -> Outcome:
+    """Return the best candidates of all engines, by successive halving over the efforts of a schedule.
+
+    The schedule depends on the data alone: every engine makes its first effort before any makes its second. Time only
+    decides where it is cut: engines check the ``clock``, which they share, and the race ends with what it has. The
+    clock counts once there is a first candidate.
+    An engine goes on to the next effort if its smallest error is within a factor of the smallest of all. An engine that
+    fails with one of the ``tolerated`` errors does not go on.
+    """
+    standings = [_Standing(engine, [(candidate, None) for candidate in engine.candidates()]) for engine in engines]
+    everything: list[Judged] = []
+    attempts: list[Attempt] = []
+    failures: dict[int, Exception] = {}
+
+    def note(judged: Judged) -> None:
+        everything.append(judged)
+        attempts.append(judged.engine.record(judged))
+        clock.start()
+        if watch is not None:
+            watch(attempts[-1])
+
+    finished = True
+    try:
+        for step in range(max(len(engine.efforts) for engine in engines)):
+            for standing in _rivals(standings, policy.rival):
+                place, efforts = standings.index(standing), standing.engine.efforts
+                effort = efforts[step] if step < len(efforts) else None
+                if effort is None or not standing.going or place in failures or _is_exact(standings, policy.exact):
+                    continue
+                try:
+                    _inform(standing, effort, standings)
+                    _make(standing, effort, policy, note)
+                except tolerated as failure:
+                    failures[place] = failure
+    except TimeUpError:
+        finished = False
+        for standing in standings:
+            if standing.pool:
+                _conclude(standing, policy)
+    best = {place: standing.best for place, standing in enumerate(standings) if standing.best}
+    seconds = tuple(standing.seconds for standing in standings)
+    return Outcome(best, tuple(everything), tuple(attempts), seconds, failures, finished)
+
+
+def _make(standing: _Standing, effort: Effort, policy: Policy, note: Callable[[Judged], None]) -> None:
+    """Judge the candidates of an engine that go on, and variants of the best, and let few go on."""
+    engine = standing.engine
+    if effort.size != standing.size:
+        standing.pool, standing.size = {}, effort.size
+
+    def judge(candidates: Iterable[tuple[Hashable, Judged | None]]) -> None:
+        for candidate, before in candidates:
+            if candidate not in standing.pool:
+                standing.pool[candidate] = engine.judge(candidate, effort.size, before)
+                standing.seconds += standing.pool[candidate].seconds
+                note(standing.pool[candidate])
+
+    judge(standing.going)
+    for breadth in effort.rounds:
+        leaders = _leaders(standing.ordered, breadth, policy.factor, engine)
+        judge([(variant, None) for leader in leaders for variant in engine.variants(leader)])
+    for _ in range(2 if effort.cheap else 0):
+        judge([(variant, None) for leader in standing.ordered[: effort.cheap] for variant in engine.cheap(leader)])
+    before = standing.best[-1].error if standing.best else np.inf
+    _conclude(standing, policy)
+    if not standing.best[-1].error <= (1 - effort.improvement) * before:
+        standing.going = []
+        return
+    families = {engine.family(each.candidate): each for each in reversed(standing.ordered)}
+    near = [each for each in families.values() if each.error <= policy.factor * standing.ordered[0].error]
+    kept = _leaders(sorted(near, key=lambda each: each.error), effort.keep, policy.factor, engine)
+    standing.going = [(candidate, each) for each in kept for candidate in engine.onwards(each, effort.many)]
+
+
+def _inform(standing: _Standing, effort: Effort, standings: Sequence[_Standing]) -> None:
+    """Add candidates that use what other engines on the same data learned since."""
+    for other in standings:
+        metric = other.best[-1].metric if other.best else None
+        if other is not standing and metric is not None and other.engine.data == standing.engine.data:
+            known = {candidate for candidate, _ in standing.going}
+            more = [each for each in standing.engine.informed(metric, effort.size) if each not in known]
+            standing.going += [(candidate, None) for candidate in more]
+
+
+def _conclude(standing: _Standing, policy: Policy) -> None:
+    """Note the best candidate of the present effort."""
+    best = simplest_of_best(standing.ordered, policy)
+    if standing.best and standing.best[-1].size == best.size:
+        standing.best.pop()
+    standing.best.append(best)
+
+
+def simplest_of_best(judged: Sequence[Judged], policy: Policy) -> Judged:
+    """Return the simplest of the candidates that are within a margin of the smallest error."""
+    limit = (1 + policy.margin) * min(each.error for each in judged)
+    near = [each for each in judged if each.error <= limit] or list(judged)
+    return max(near, key=lambda each: each.engine.simplicity(each.candidate))
+
+
+def _rivals(standings: Sequence[_Standing], rival: float) -> list[_Standing]:
+    """Return the engines that are not far behind; those that were not judged yet are among them."""
+    errors = [standing.best[-1].error if standing.best else np.nan for standing in standings]
+    limit = rival * np.nanmin([*errors, np.inf])
+    return [each for each, error in zip(standings, errors, strict=True) if np.isnan(error) or error <= limit]
+
+
+def _is_exact(standings: Sequence[_Standing], exact: float) -> bool:
+    """Return whether an error is at the level of rounding, where more effort does not help."""
+    return any(standing.best and standing.best[-1].error <= exact for standing in standings)
+
+
+def _leaders(ordered: Sequence[Judged], n: int, factor: float, engine: Engine) -> list[Judged]:
+    """Return the first ``n`` candidates, and the best of each other kind within ``factor`` of the first."""
+    leaders = list(ordered[:n])
+    for each in ordered[n:]:
+        kinds = {engine.kind(leader.candidate) for leader in leaders}
+        if each.error <= factor * ordered[0].error and engine.kind(each.candidate) not in kinds:
+            leaders.append(each)
+    return leaders

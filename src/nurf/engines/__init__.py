@@ -1,0 +1,67 @@
+"""How networks are fitted: sampled, infinitely wide, trained and sparse ones."""
+
+from nurf.engines._crossfit import CrossFit
+from nurf.engines._deep import DeepOptions, DeepSetting, DeepSpec
+from nurf.engines._deep_fit import DeepCycle, DeepFit
+from nurf.engines._fit import Fit, ShallowFit, Stage
+from nurf.engines._learning import Learning
+from nurf.engines._metrics import Diagonal, Full, Isotropic, Metric
+from nurf.engines._outer import ALPHAS, fit_outer
+from nurf.engines._polish import polish
+from nurf.engines._robust import cleaned_engines, fit_huber, with_huber_loss
+from nurf.engines._sampled import SampledEngine, fit_for_more_rows, fit_sampled, race_sizes
+from nurf.engines._scales import n_directions
+from nurf.engines._settings import FromData, FromNetwork, FromResidual, Setting, Source
+from nurf.engines._space import Space
+from nurf.engines._sparse import SparseEngine, SparseFit, SparseStep, fit_sparse
+from nurf.engines._stages import Task, fit_adaptive, fit_random, stage_counts
+from nurf.engines._thinning import thinned
+from nurf.engines._trained import TrainedEngine, fit_trained
+from nurf.engines._wide import WideEngine, WideFit
+
+__all__ = [
+    "ALPHAS",
+    "CrossFit",
+    "DeepCycle",
+    "DeepFit",
+    "DeepOptions",
+    "DeepSetting",
+    "DeepSpec",
+    "Diagonal",
+    "Fit",
+    "FromData",
+    "FromNetwork",
+    "FromResidual",
+    "Full",
+    "Isotropic",
+    "Learning",
+    "Metric",
+    "SampledEngine",
+    "Setting",
+    "ShallowFit",
+    "Source",
+    "Space",
+    "SparseEngine",
+    "SparseFit",
+    "SparseStep",
+    "Stage",
+    "Task",
+    "TrainedEngine",
+    "WideEngine",
+    "WideFit",
+    "cleaned_engines",
+    "fit_adaptive",
+    "fit_for_more_rows",
+    "fit_huber",
+    "fit_outer",
+    "fit_random",
+    "fit_sampled",
+    "fit_sparse",
+    "fit_trained",
+    "n_directions",
+    "polish",
+    "race_sizes",
+    "stage_counts",
+    "thinned",
+    "with_huber_loss",
+]

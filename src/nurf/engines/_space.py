@@ -1,0 +1,114 @@
+"""What may be chosen for sampled networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from nurf.activations import Activation
+from nurf.densities import Density
+from nurf.engines._metrics import Isotropic, Metric
+from nurf.engines._settings import FromData, FromNetwork, Setting, Source
+from nurf.solvers import VALUES_ONLY, Loss
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Space:
+    """What may be chosen.
+
+    Parameters
+    ----------
+    densities : tuple of Density
+    activations : tuple of Activation
+        One activation with several widths, from the largest to the smallest.
+    losses : tuple of Loss
+        From the smallest weights of derivatives to the largest.
+    sources : tuple of Source
+    width_ratios : tuple of float
+    metrics : tuple of Metric
+    estimated : tuple of (Density, Metric)
+        What may be built from derivatives that are estimated by a network.
+    degrees : tuple of (int or None)
+        Degrees of the polynomial tail.
+    """
+
+    densities: tuple[Density, ...]
+    activations: tuple[Activation, ...]
+    losses: tuple[Loss, ...] = (VALUES_ONLY,)
+    sources: tuple[Source, ...] = (FromData(),)
+    width_ratios: tuple[float, ...] = (1.0,)
+    metrics: tuple[Metric, ...] = (Isotropic(),)
+    estimated: tuple[tuple[Density, Metric], ...] = ()
+    degrees: tuple[int | None, ...] = (None,)
+
+    def __post_init__(self) -> None:
+        for name in ("densities", "activations", "losses", "sources", "width_ratios", "metrics", "degrees"):
+            if not getattr(self, name):
+                raise ValueError(f"`{name}` must have at least one member, got none")
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether there is more than one setting."""
+        options = (self.densities, self.activations, self.losses, self.sources, self.width_ratios, self.metrics)
+        return bool(self.estimated) or any(len(members) > 1 for members in (*options, self.degrees))
+
+    @property
+    def chooses_metric(self) -> bool:
+        """Whether densities and metrics of all kinds may be chosen."""
+        return len(self.metrics) > 1 or any(metric.needs for _, metric in self.estimated)
+
+    def first_settings(self) -> Iterator[Setting]:
+        """Yield the settings that a race starts with.
+
+        All densities with every second width, from the second on, and all degrees of the tail with the largest of them.
+        """
+        loss, activations = self.losses[len(self.losses) // 2], self.activations[1::2] or self.activations
+        rest = (loss, self.sources[0], self.metrics[0], self.width_ratios[0])
+        for density in self.densities:
+            for activation in activations:
+                yield Setting(density, activation, *rest, self.degrees[0])
+        for degree in self.degrees[1:]:
+            yield Setting(self.densities[0], activations[0], *rest, degree)
+
+    def variants(self, setting: Setting) -> Iterator[Setting]:
+        """Yield the settings that differ from ``setting`` in one thing."""
+        for activation in _next_to(self.activations, setting.activation):
+            yield replace(setting, activation=activation)
+        for loss in self.losses_near(setting.loss):
+            yield replace(setting, loss=loss)
+        for ratio in self.width_ratios:
+            yield replace(setting, width_ratio=ratio)
+        for degree in self.degrees:
+            yield replace(setting, degree=degree)
+        if setting.source not in self.sources:
+            yield from self.estimates(setting)
+            return
+        for density in self.densities:
+            yield replace(setting, density=density)
+        for metric in self.metrics:
+            yield replace(setting, metric=metric)
+        for source in self.sources:
+            yield replace(setting, source=source)
+
+    def complements(self, setting: Setting) -> tuple[Setting, ...]:
+        """Return settings of a stage after axis-aligned neurons, for what these cannot represent."""
+        start = replace(setting, source=self.sources[-1], metric=self.metrics[0])
+        return tuple(replace(start, density=density) for density in self.densities if not density.additive)
+
+    def losses_near(self, loss: Loss) -> tuple[Loss, ...]:
+        """Return the losses with less and more weight on derivatives, and the one with the least."""
+        return tuple(dict.fromkeys((*_next_to(self.losses, loss), self.losses[0])))
+
+    def estimates(self, setting: Setting) -> Iterator[Setting]:
+        """Yield settings that sample all neurons anew, from derivatives that a network estimates."""
+        for density, metric in self.estimated:
+            yield replace(setting, density=density, metric=metric, source=FromNetwork())
+
+
+def _next_to(ladder: tuple[Item, ...], item: Item) -> tuple[Item, ...]:
+    """Return the neighbours of an item on a ladder."""
+    position = ladder.index(item)
+    return ladder[max(0, position - 1) : position] + ladder[position + 1 : position + 2]

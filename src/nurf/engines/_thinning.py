@@ -1,0 +1,55 @@
+"""Part of the samples and of their derivatives, if there are too many for one factorisation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from nurf._blocks import spaced
+from nurf._types import Array, Index
+from nurf.jets import DERIVATIVE_KINDS, Jet
+from nurf.solvers.process import row_total
+
+CROWD = 4  # candidates for each sample that is chosen, at most
+
+
+def thinned(jet: Jet, max_rows: int) -> tuple[Jet, Index]:
+    """Return a jet with at most ``max_rows`` values and derivatives, and the numbers of its samples in the whole jet.
+
+    All values stay if they are fewer, and derivatives of samples that are close to others are left out. If there are
+    more values, half of the rows are values of samples that are spread out, or all of them without derivatives. Samples
+    are chosen one after the other, each as far as possible from those before.
+    """
+    total, everything = row_total(jet), np.arange(len(jet))
+    if total <= max_rows:
+        return jet, everything
+    n_values = int(np.count_nonzero(jet.has_value))
+    if n_values > max_rows:
+        n = max_rows // 2 if jet.known else max_rows
+        crowd = spaced(np.flatnonzero(jet.has_value), CROWD * n)
+        chosen = np.sort(crowd[_spread(jet.X[crowd], n)])
+        part, places = thinned(jet[chosen], max_rows)
+        return part, chosen[places]
+    known = np.zeros(len(jet), bool)
+    for order in DERIVATIVE_KINDS:
+        known |= jet.has_derivative(order)
+    with_derivatives = np.flatnonzero(known)
+    n = int((max_rows - n_values) * len(with_derivatives) / (total - n_values))
+    kept = np.zeros(len(jet), bool)
+    kept[with_derivatives[_spread(jet.X[with_derivatives], n)]] = True
+    part = replace(jet, derivative_weight=np.where(kept, jet.weights(1), 0.0))
+    used = kept | jet.has_value
+    return part[used], everything[used]
+
+
+def _spread(X: Array, n: int) -> Index:
+    """Return the indices of ``n`` points, each as far as possible from those before, the first near the middle."""
+    distances = np.full(len(X), np.inf)
+    chosen = np.empty(n, np.int64)
+    place = int(np.argmin(np.sum((X - X.mean(axis=0)) ** 2, axis=1)))
+    for k in range(n):
+        chosen[k] = place
+        distances = np.minimum(distances, np.sum((X - X[place]) ** 2, axis=1))
+        place = int(np.argmax(distances))
+    return chosen

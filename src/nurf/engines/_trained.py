@@ -1,0 +1,335 @@
+"""Deep networks, all weights trained: cycles of training without a fold, and a last one with all rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nurf._scaling import Scaling
+from nurf._types import Array
+from nurf.choosing import (
+    NO_LIMIT,
+    POLICY,
+    Attempt,
+    Clock,
+    Effort,
+    Evidence,
+    Judged,
+    Policy,
+    TimeUpError,
+    assign_folds,
+    decide,
+)
+from nurf.engines._crossfit import CrossFit
+from nurf.engines._deep import (
+    DeepSetting,
+    DeepSpec,
+    as_network,
+    as_parameters,
+    first_parameters,
+    in_training_units,
+    training_units,
+)
+from nurf.engines._deep_fit import ALL_ROWS, NO_FOLDS, DeepCycle, DeepFit
+from nurf.jets import Jet
+from nurf.networks import DeepNetwork
+from nurf.solvers import VALUES_ONLY
+from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers.trained import Run, Trainer, TrainingRows
+
+NO_FOLD = -1
+MORE_CYCLES = 20  # of which each is twice as long as the one before
+LOSS_SHARE = 0.1  # of the steps of a cycle, the last ones, whose mean loss is that of the cycle
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """The runs of a setting, one without each fold, and the cycles so far."""
+
+    runs: tuple[Run, ...]
+    history: tuple[DeepCycle, ...]
+
+    @property
+    def n_steps(self) -> int:
+        """The number of steps so far."""
+        return self.history[-1].n_steps if self.history else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What the runs are trained on, and the rows that judge them.
+
+    Parameters
+    ----------
+    rows : tuple of Jet
+        The data of each run, in training units.
+    held_out : tuple of array of shape (n,)
+        The masks of the samples that each run does not see.
+    numbers : tuple of int
+        The numbers of their folds.
+    fold_of : array of shape (n,)
+        The fold of each sample; -1 if all runs see it.
+    n_folds : int
+    """
+
+    rows: tuple[Jet, ...]
+    held_out: tuple[Any, ...]
+    numbers: tuple[int, ...]
+    fold_of: Any
+    n_folds: int
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedEngine:
+    """Deep networks for given data.
+
+    A network is trained without each of the folds if samples are few, and without one of them otherwise. Every setting
+    is trained for a short cycle, the best one for a long one, and at the end a short cycle takes all rows.
+
+    Parameters
+    ----------
+    jet : Jet
+        The data, scaled. Hessians are not used.
+    spec : DeepSpec
+        The settings, and the number of steps of a run.
+    entropy : tuple of int
+        Seed of the random numbers.
+    validation : Jet, optional
+        Rows that judge in place of folds. Then all rows of ``jet`` are trained from the beginning.
+    start : DeepFit, optional
+        A fit to go on from, with its setting. Rows that it held out are held out again, and new ones are assigned.
+    longer : bool
+        Whether longer and longer cycles follow, until the clock ends them.
+    policy : Policy
+    clock : Clock
+    """
+
+    jet: Jet
+    spec: DeepSpec
+    entropy: tuple[int, ...]
+    validation: Jet | None = None
+    start: DeepFit | None = None
+    longer: bool = False
+    policy: Policy = POLICY
+    clock: Clock = NO_LIMIT
+    name = "trained"
+    data = "all data"
+
+    @cached_property
+    def units(self) -> Scaling:
+        """The units of the training, in those of the data."""
+        return training_units(self.jet) if self.start is None else self.start.units
+
+    @cached_property
+    def efforts(self) -> tuple[Effort | None, ...]:
+        """Short cycles at the third step of the schedule, a long one at the fourth."""
+        n_steps, options = self.spec.n_steps, self.spec.options
+        short = options.cycle(options.race_share, n_steps)
+        if not self._judges:
+            return None, Effort(n_steps)
+        if not self.longer:
+            return None, None, Effort(short), Effort(n_steps)
+        return None, None, *(Effort(short * 2**i) for i in range(MORE_CYCLES))
+
+    @property
+    def _judges(self) -> bool:
+        return self.validation is not None or bool(self.parts.held_out)
+
+    @cached_property
+    def parts(self) -> Parts:
+        """What the runs are trained on: all rows, or those without a fold."""
+        jet, data = self.jet, self.units(self.jet)
+        everything = Parts((data,), (), (0,), np.full(len(jet), NO_FOLD), 1)
+        if self.validation is not None or np.count_nonzero(jet.has_value) < MIN_ERRORS:
+            return everything
+        n_folds, n_runs = self.spec.options.folds_of(int(np.count_nonzero(jet.has_value)), self.policy)
+        fold_of = assign_folds(jet, n_folds)
+        if self.start is not None:
+            n_runs = min(n_runs, len(self.start.folds.networks))
+            fold_of = self.start.folds.assigned(jet.X, fold_of)
+        held = {fold: fold_of == fold for fold in range(n_runs)}
+        held = {fold: rows for fold, rows in held.items() if jet.has_value[rows].any() and jet.has_value[~rows].any()}
+        if not held:
+            return everything
+        rows = tuple(data[~each] for each in held.values())
+        return Parts(rows, tuple(held.values()), tuple(held), fold_of, max(n_folds, 2))
+
+    def candidates(self) -> Iterator[DeepSetting]:
+        """Yield the settings; without rows that judge, the first one."""
+        settings = self.spec.settings if self.start is None else (self.start.setting,)
+        yield from settings if self._judges else settings[:1]
+
+    def variants(self, judged: Judged) -> Sequence[Hashable]:
+        """Return no variants."""
+        return ()
+
+    def cheap(self, judged: Judged) -> Sequence[Hashable]:
+        """Return no variants."""
+        return ()
+
+    def onwards(self, judged: Judged, many: bool) -> Iterator[Hashable]:
+        """Yield the setting, to be trained for longer."""
+        yield judged.candidate
+
+    def informed(self, metric: Array, size: int) -> Sequence[Hashable]:
+        """Return nothing: the engine does not use linear maps of others."""
+        return ()
+
+    def family(self, candidate: Hashable) -> Hashable:
+        """Return the setting."""
+        return candidate
+
+    def kind(self, candidate: Hashable) -> Hashable:
+        """Return the same for all settings."""
+        return self.name
+
+    def simplicity(self, candidate: Any) -> tuple[float, ...]:
+        """Return less for settings with derivatives in the loss."""
+        return (-candidate.loss.gradients,)
+
+    def judge(self, candidate: Any, size: int, before: Judged | None = None) -> Judged:
+        """Return a setting after a cycle of ``size`` steps, and its errors at rows that do not train."""
+        began = time.perf_counter()
+        runs = self._first(candidate) if before is None else before.found
+        trainer = self._trainer(candidate)
+        advanced = tuple(
+            self._cycle(trainer, candidate, run, part, size, (2, fold, len(runs.history)))
+            for fold, (run, part) in enumerate(zip(runs.runs, self.parts.rows, strict=True))
+        )
+        evidence, seconds = self._evidence(advanced), time.perf_counter() - began
+        error = evidence.error if np.isfinite(evidence.error) else np.nan
+        done = DeepCycle(runs.n_steps + size, last_loss(advanced), error, seconds, str(candidate))
+        return Judged(self, candidate, size, evidence, seconds, Runs(advanced, (*runs.history, done)))
+
+    def record(self, judged: Judged) -> Attempt:
+        """Return the record of a setting."""
+        setting: DeepSetting = judged.candidate  # type: ignore[assignment]
+        data = "values alone" if setting.loss == VALUES_ONLY else "all data"
+        label = f"{setting}, {judged.found.n_steps} steps"
+        return Attempt(self.name, data, label, judged.size, judged.error, judged.seconds, setting.loss)
+
+    def fit(self, judged: Judged, given: Jet) -> DeepFit:
+        """Return the network after a last cycle with all rows, with its errors at rows that did not train before."""
+        setting: DeepSetting = judged.candidate  # type: ignore[assignment]
+        runs: Runs = judged.found
+        run, history = runs.runs[0], runs.history
+        if self.parts.held_out:
+            run, history = self._on_all_rows(setting, runs)
+        network, without = self._network(run), [self._network(part) for part in runs.runs]
+        folds = NO_FOLDS if self.start is None else self.start.folds
+        fit = DeepFit(
+            network=network,
+            output_errors=judged.evidence.output_errors,
+            loss=setting.loss,
+            setting=setting,
+            history=history,
+            units=self.units,
+            folds=folds.updated(self.jet.X, self.parts.fold_of, dict(zip(self.parts.numbers, without, strict=True))),
+        )
+        if not self._judges:
+            return fit
+        held_out = [self.jet[rows] for rows in self.parts.held_out] or [self.validation]
+        crossfit = CrossFit.of(network, without, held_out, self.parts.n_folds)  # type: ignore[arg-type]
+        return replace(fit, crossfit=crossfit)
+
+    def _stream(self, *key: int) -> np.random.Generator:
+        return np.random.default_rng([*self.entropy, *key])
+
+    def _first(self, setting: DeepSetting) -> Runs:
+        """Return the runs of a setting before the first step; those of all settings have the same random numbers."""
+        trainer = self.spec.trainer
+        if self.start is not None:
+            networks = self.start.folds.networks if self.parts.held_out else (self.start.network,)
+            starts = [
+                as_parameters(network_in_training_units(networks[fold], self.units)) for fold in self.parts.numbers
+            ]
+        else:
+            starts = [
+                first_parameters(part, self.spec, setting, self._stream(1, fold))
+                for fold, part in enumerate(self.parts.rows)
+            ]
+        return Runs(tuple(trainer.start(parameters) for parameters in starts), ())
+
+    def _trainer(self, setting: DeepSetting) -> Trainer:
+        trainer = self.spec.trainer
+        return trainer.slower(self.spec.options.value_rate) if setting.loss == VALUES_ONLY else trainer
+
+    def _cycle(
+        self, trainer: Trainer, setting: DeepSetting, run: Run, part: Jet, n_steps: int, key: tuple[int, ...]
+    ) -> Run:
+        """Return a run after a cycle on some rows, with random numbers that depend on ``key``."""
+        rows = TrainingRows.of(part, in_training_units(setting.loss, self.units), np.float32)
+        start = trainer.start(run.parameters)
+        return trainer.advance(start, rows, n_steps, n_steps, self._stream(*key), self.clock.check)
+
+    def _evidence(self, runs: tuple[Run, ...]) -> Evidence:
+        """Return the errors at rows that do not train: those of the folds, or validation rows behind all others."""
+        jet = self.jet if self.validation is None else self.jet.only(()) + self.validation.only(())
+        errors, weights = np.full((len(jet), jet.y[:1].size), np.nan), np.where(jet.has_value, jet.weights(0), 0.0)
+        held_out = self.parts.held_out
+        if self.validation is not None:
+            held_out = (np.arange(len(jet)) >= len(self.jet),)
+        for run, rows in zip(runs, held_out, strict=False):
+            judges = rows & jet.has_value
+            values = self._network(run).value(jet.X[judges])
+            errors[judges] = (jet.y[judges] - values).reshape(len(values), errors.shape[1])
+        return Evidence(errors[jet.has_value], weights[jet.has_value])
+
+    def _on_all_rows(self, setting: DeepSetting, runs: Runs) -> tuple[Run, tuple[DeepCycle, ...]]:
+        """Return the run after the last cycle, from the run without the first fold on, if there is time for it."""
+        options, began = self.spec.options, time.perf_counter()
+        n_steps = options.cycle(options.last_share, runs.n_steps)
+        trainer = self._trainer(setting).slower(options.last_rate)
+        try:
+            run = self._cycle(trainer, setting, runs.runs[0], self.units(self.jet), n_steps, (3,))
+        except TimeUpError:
+            return runs.runs[0], runs.history
+        seconds = time.perf_counter() - began
+        done = DeepCycle(runs.n_steps + n_steps, last_loss((run,)), np.nan, seconds, ALL_ROWS)
+        return run, (*runs.history, done)
+
+    def _network(self, run: Run) -> DeepNetwork:
+        """Return the network of a run, in the units of the data."""
+        return as_network(run.parameters, self.spec.activation, self.jet.y.shape[1:]).in_units_of(self.units)
+
+
+def fit_trained(
+    jet: Jet,
+    spec: DeepSpec,
+    rng: np.random.Generator,
+    *,
+    validation: Jet | None = None,
+    watch: Callable[[Attempt], None] | None = None,
+) -> DeepFit:
+    """Return a deep network that is trained on values and gradients.
+
+    Parameters
+    ----------
+    jet : Jet
+        The data, scaled.
+    spec : DeepSpec
+    rng : numpy.random.Generator
+    validation : Jet, optional
+        Rows that judge in place of folds. Then all rows of ``jet`` are trained from the beginning.
+    watch : callable, optional
+        Called with each attempt.
+    """
+    engine = TrainedEngine(jet, spec, tuple(int(number) for number in rng.integers(2**32, size=4)), validation)
+    choice = decide([engine], engine.policy, watch)
+    return replace(engine.fit(choice.winner, jet), attempts=choice.attempts)
+
+
+def last_loss(runs: tuple[Run, ...]) -> float:
+    """Return the mean loss of the last batches of some runs."""
+    return float(np.mean([np.mean(run.losses[-max(1, round(LOSS_SHARE * len(run.losses))) :]) for run in runs]))
+
+
+def network_in_training_units(network: DeepNetwork, units: Scaling) -> DeepNetwork:
+    """Return a network of the units of the data as one in training units, which only scale the inputs."""
+    scale = 1 / units.x_scale
+    return network.in_units_of(replace(units, x_center=-units.x_center * scale, x_scale=scale))

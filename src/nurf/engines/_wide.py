@@ -1,0 +1,374 @@
+"""Infinitely wide networks: averages of processes with learned scales."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from nurf._blocks import spaced
+from nurf._threads import threads_for
+from nurf._types import Array, Index
+from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Evidence, Judged, Policy, assign_folds
+from nurf.engines._fit import Fit
+from nurf.engines._learning import Candidate, Learning
+from nurf.engines._scales import (
+    LOWEST_SCALE,
+    Hyperparameters,
+    InputScales,
+    LinearMap,
+    gradient_map,
+    starts,
+)
+from nurf.engines._thinning import thinned
+from nurf.jets import Jet
+from nurf.kernels import KernelAverage, RadialKernel
+from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers.process import (
+    Criterion,
+    HeldOutErrors,
+    Process,
+    ProcessPosterior,
+    ProcessRows,
+    row_total,
+)
+
+START_NOISE = 1e-6  # variance of a start for data whose noise is small
+CROSSED_ROWS = 400  # from which scales are learned without a fold, at most: they need not be the best
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """Processes with learned scales and noise, and how they are averaged.
+
+    Parameters
+    ----------
+    members : tuple of Candidate
+        Kernels and maps that are averaged, the one with the largest weight first.
+    weights : array of shape (m,)
+    processes : tuple of Process
+        The members, given the samples.
+    held_out : HeldOutErrors
+        Errors of the average at samples that it did not see.
+    jet : Jet
+        The samples.
+    """
+
+    members: tuple[Candidate, ...]
+    weights: Array
+    processes: tuple[Process, ...]
+    held_out: HeldOutErrors
+    jet: Jet
+
+    def __str__(self) -> str:
+        more = len(self.members) - 1
+        return f"{self.members[0]}" + (f", and {more} more" if more else "")
+
+    @property
+    def label(self) -> str:
+        """All members, with their weights if there are several."""
+        if len(self.members) == 1:
+            return str(self.members[0])
+        return "; ".join(f"{weight:.0%} {each}" for weight, each in zip(self.weights, self.members, strict=True))
+
+    @cached_property
+    def network(self) -> KernelAverage:
+        """The mean of the processes given the samples."""
+        shape = self.jet.y.shape[1:]
+        return KernelAverage(tuple(process.network(shape) for process in self.processes), self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class WideEngine:
+    """Infinitely wide networks for given data: one candidate, the average of kernels and maps.
+
+    Parameters
+    ----------
+    jet : Jet
+        The data, in scaled units.
+    kernels : tuple of RadialKernel
+        Kernels to choose from.
+    degree : int
+        Degree of the mean.
+    criterion : Criterion
+        What is minimised.
+    learning : Learning
+    max_rows : int
+        The largest number of values and derivatives that are fitted (``thinned``); other samples judge.
+    validation : Jet, optional
+        Samples on which, together with the others, the error is estimated.
+    diagonal : bool
+        Whether a scale for each input may be learned.
+    rank : int
+        The number of directions of the linear map that may be learned; 0 for none.
+    data : str
+        "all data" or "values alone".
+    policy : Policy
+    clock : Clock
+    """
+
+    jet: Jet
+    kernels: tuple[RadialKernel, ...]
+    degree: int
+    criterion: Criterion
+    learning: Learning
+    max_rows: int
+    validation: Jet | None = None
+    diagonal: bool = True
+    rank: int = 0
+    data: str = "all data"
+    policy: Policy = POLICY
+    clock: Clock = NO_LIMIT
+    name = "wide"
+
+    @cached_property
+    def _thinned(self) -> tuple[Jet, Index]:
+        return thinned(self.jet, self.max_rows)
+
+    @property
+    def fitted(self) -> Jet:
+        """The samples that are fitted."""
+        return self._thinned[0]
+
+    @cached_property
+    def efforts(self) -> tuple[Effort | None, ...]:
+        """Scales are learned on few samples first, from the second step of the schedule on."""
+        return (None, *(Effort(size) for size in self.learning.sizes(self.fitted)))
+
+    def candidates(self) -> Iterator[str]:
+        """Yield the only candidate."""
+        yield "average"
+
+    def variants(self, judged: Judged) -> Sequence[Hashable]:
+        """Return no variants: kernels and maps are averaged."""
+        return ()
+
+    def cheap(self, judged: Judged) -> Sequence[Hashable]:
+        """Return no variants."""
+        return ()
+
+    def onwards(self, judged: Judged, many: bool) -> Iterator[Hashable]:
+        """Yield the candidate, to be learned on more samples."""
+        yield judged.candidate
+
+    def informed(self, metric: Array, size: int) -> Sequence[Hashable]:
+        """Return nothing: the engine does not use linear maps of others."""
+        return ()
+
+    def family(self, candidate: Hashable) -> Hashable:
+        """Return the same for all."""
+        return candidate
+
+    def kind(self, candidate: Hashable) -> Hashable:
+        """Return the same for all."""
+        return candidate
+
+    def simplicity(self, candidate: Hashable) -> tuple[float, ...]:
+        """Return the same for all."""
+        return ()
+
+    def record(self, judged: Judged) -> Attempt:
+        """Return the record of the candidate."""
+        return Attempt(self.name, self.data, str(judged.found), judged.size, judged.error, judged.seconds)
+
+    def judge(self, candidate: Hashable, size: int, before: Judged | None = None) -> Judged:
+        """Return the candidate with scales learned on ``size`` samples, and its errors at samples that it did not see.
+
+        On a part of the samples, those outside judge. On all of them each leaves in turn, in closed form. With few rows
+        for each scale, the scales are those that were learned without the fold of the sample.
+        """
+        self.clock.check()
+        start, last = time.perf_counter(), self.efforts[-1]
+        assert last is not None
+        with threads_for(row_total(self.fitted), self.learning.threaded_rows):
+            index = self._part(size)
+            average = self._average(index, () if before is None else before.found.members, size == last.size)
+        evidence = self._evidence(average, index)
+        metric = average.members[0].found.metric
+        return Judged(self, candidate, size, evidence, time.perf_counter() - start, average, metric)
+
+    def fit(self, judged: Judged, given: Jet) -> WideFit:
+        """Return the average as a fit, with its uncertainty."""
+        average: Average = judged.found
+        noise = np.stack([Hyperparameters(each.metric, each.noise).separate.noise for each in average.processes])
+        variances = np.stack([process.variances for process in average.processes])
+        degree = average.processes[0].rows.degree
+        return WideFit(
+            network=average.network,
+            output_errors=judged.evidence.output_errors,
+            posterior=ProcessPosterior(average.network, average.jet, noise, variances, degree, average.held_out),
+            label=average.label,
+        )
+
+    @cached_property
+    def units(self) -> Array:
+        """The inverse standard deviations of the inputs, or 1 if they are constant."""
+        deviations = self.jet.X.std(axis=0)
+        return np.asarray(1 / np.where(deviations > 0, deviations, 1.0))
+
+    def _part(self, n_samples: int) -> Index:
+        """Return the numbers of evenly spaced samples among those that are fitted, with and without values."""
+        share = min(1.0, n_samples / len(self.fitted))
+        valued = self.fitted.has_value
+        chosen = [spaced(np.flatnonzero(kind), int(np.ceil(share * kind.sum()))) for kind in (valued, ~valued)]
+        return np.sort(np.concatenate(chosen))
+
+    def _learned(self, candidate: Candidate, rows: ProcessRows, n_steps: int) -> Candidate:
+        return candidate.learned(rows, self.criterion, self.learning.prior, n_steps, self.clock)
+
+    def _average(self, index: Index, members: Sequence[Candidate], final: bool) -> Average:
+        """Return the average that is learned on some samples: by its members, or by all candidates at first."""
+        jet, learning = self.fitted[index], self.learning
+        rows = ProcessRows.of(jet, self.degree)
+        n_steps = learning.steps[learning.stage(len(rows))] if final else learning.part_steps
+        learned = [self._learned(member, rows, n_steps) for member in members] or self._first(jet, rows, n_steps)
+        processes = [candidate.process(rows) for candidate in learned]
+        errors = [each.error(process) for process, each in zip(processes, learned, strict=True)]
+        sizes = learning.sizes(self.fitted)
+        following = min((size for size in sizes if size > len(jet)), default=len(jet))
+        order, weights = learning.averaged(np.array(errors), following * len(rows) // len(jet))
+        kept = tuple(learned[i] for i in order)
+        parts = [HeldOutErrors.one_by_one(processes[i], jet.n_features) for i in order]
+        if final and self._knows_samples(kept[0], rows):
+            parts = [self._crossed(*pair, jet, rows) for pair in zip(kept, parts, strict=True)]
+        if len(parts[0].errors) >= MIN_ERRORS:  # fewer errors tell nothing
+            parts = [part.at_least(_residuals(processes[i], jet)) for i, part in zip(order, parts, strict=True)]
+        return Average(kept, weights, tuple(processes[i] for i in order), HeldOutErrors.mixed(parts, weights), jet)
+
+    def _first(self, jet: Jet, rows: ProcessRows, n_steps: int) -> list[Candidate]:
+        """Return all kernels and maps, learned on some samples."""
+        n_starts = self.learning.n_starts[self.learning.stage(len(rows))]
+        started = [_started(kernel, self, rows, jet, n_starts) for kernel in self.kernels]
+        learned = [self._learned(candidate, rows, n_steps) for candidate in started]
+        mapped = [_mapped(candidate, self, rows, jet) for candidate in learned] if self.rank else []
+        mapped = [self._learned(candidate, rows, n_steps) for candidate in mapped]
+        if mapped and not self.diagonal:
+            return mapped
+        if jet.n_features > 1 and np.any(rows.orders == 1):
+            started = [_started(kernel, self, rows, jet, n_starts, separate=True) for kernel in self.kernels]
+            separate = [self._learned(candidate, rows, n_steps) for candidate in started]
+            learned = [_with_noise(*pair, rows) for pair in zip(learned, separate, strict=True)]
+        return [*learned, *mapped]
+
+    def _knows_samples(self, candidate: Candidate, rows: ProcessRows) -> bool:
+        """Return whether scales were learned from so few rows that they know single samples."""
+        enough = len(rows) >= self.policy.rows_per_parameter * candidate.n_coordinates
+        return not enough and np.count_nonzero(rows.orders == 0) >= MIN_ERRORS
+
+    def _crossed(self, candidate: Candidate, expected: HeldOutErrors, jet: Jet, rows: ProcessRows) -> HeldOutErrors:
+        """Return the errors at each sample if it is left out, with scales that were learned without its fold.
+
+        The standard deviations are those that are ``expected`` by the process of all samples: they are to be
+        calibrated, and a process with other scales may be less certain.
+        """
+        fold_of = assign_folds(jet, self.policy.n_folds)
+        folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
+        processes = [self._relearned(candidate, jet[~fold]).process(rows) for fold in folds]
+        parts = [HeldOutErrors.one_by_one(process, jet.n_features) for process in processes]
+        return HeldOutErrors.of_folds(parts, folds, jet.has_value, expected)
+
+    def _relearned(self, candidate: Candidate, jet: Jet) -> Candidate:
+        """Return a candidate whose scales are learned on other data, from the best start there.
+
+        What was learned on all data must not be a start: it knows the samples that are left out.
+        """
+        share = CROSSED_ROWS / row_total(jet)
+        jet = jet if share >= 1 else jet[spaced(np.arange(len(jet)), max(1, int(share * len(jet))))]
+        rows, learning = ProcessRows.of(jet, self.degree), self.learning
+        start = _started(candidate.kernel, self, rows, jet, learning.refit_starts, candidate.separate)
+        found = self._learned(start, rows, learning.refit_steps)
+        if candidate.mapped:
+            found = self._learned(_mapped(found, self, rows, jet), rows, learning.refit_steps)
+        return found
+
+    def _evidence(self, average: Average, index: Index) -> Evidence:
+        """Return the errors of an average at all samples that it did not see, and at validation samples."""
+        jet = self.jet if self.validation is None else self.jet.only(()) + self.validation.only(())
+        n, fitted = len(jet), self._thinned[1][index]
+        errors, weights = np.full((n, jet.y[:1].size), np.nan), np.where(jet.has_value, jet.weights(0), 0.0)
+        outside = jet.has_value.copy()
+        outside[fitted] = False
+        if outside.any():
+            values = average.network.value(jet.X[outside])
+            errors[outside] = (jet.y[outside] - values).reshape(len(values), errors.shape[1])
+        complete = len(index) == len(self.fitted)
+        if complete and len(average.held_out.errors) >= MIN_ERRORS:
+            errors[fitted[self.jet.has_value[fitted]]] = average.held_out.errors
+        return Evidence(errors[jet.has_value], weights[jet.has_value])
+
+
+def _residuals(process: Process, jet: Jet) -> Array:
+    """Return the errors of the process at the values that it was fitted to, of shape (m, k)."""
+    valued = jet.with_values()
+    return np.asarray(valued.y - process.network(jet.y.shape[1:]).value(valued.X)).reshape(len(valued), -1)
+
+
+def _with_noise(common: Candidate, separate: Candidate, rows: ProcessRows) -> Candidate:
+    """Return the candidate of the smaller error, with one noise of all partial derivatives or with one for each.
+
+    The first is a special case of the second. If the criterion of the second is larger, learning did not come so far,
+    and its noise may be far from that of the data whatever its error.
+    """
+    if separate.criterion > common.criterion:
+        return common
+    return min((common, separate), key=lambda each: each.error(each.process(rows)))
+
+
+def _score(candidate: Candidate) -> float:
+    return candidate.score
+
+
+def _started(
+    kernel: RadialKernel, engine: WideEngine, rows: ProcessRows, jet: Jet, n_starts: int, separate: bool = False
+) -> Candidate:
+    """Return a candidate with a scale for each input, after a few steps from the best of several starts.
+
+    Partial derivatives have the same noise, or ``separate`` ones.
+    """
+    scales = InputScales(engine.units)
+    found = [start.separate if separate else start for start in starts(jet, engine.units, kernel)]
+    candidates = [Candidate(kernel, scales, start) for start in found]
+    for n_steps, n in ((0, n_starts), (engine.learning.trial_steps * (n_starts > 1), 1)):
+        candidates = [engine._learned(candidate, rows, n_steps) for candidate in candidates]
+        candidates = sorted(candidates, key=_score)[:n]
+    return candidates[0]
+
+
+def _mapped(scaled: Candidate, engine: WideEngine, rows: ProcessRows, jet: Jet) -> Candidate:
+    """Return a candidate with a linear map: to the leading directions of the gradients, or any map if they are all.
+
+    Gradients that are not known are those of the process with scales. It starts with the lengths of the gradients, or
+    with these times the factor for which the map is as large as the scales; with the noise of the scales, or more.
+    """
+    scales = LinearMap(engine.units, engine.rank)
+    if engine.rank == jet.n_features:
+        return replace(scaled, scales=scales, mapped=True)
+    guess = scaled.process(rows).network(jet.y.shape[1:]).jet(jet.X, ("gradients",))
+    gradients = jet.fill_unknown(guess).derivative_rows(1)
+    metric = gradient_map(gradients.reshape(-1, jet.n_features), engine.rank)
+    matched = metric * np.linalg.norm(scaled.found.metric) / max(float(np.linalg.norm(metric)), LOWEST_SCALE)
+    noises = (scaled.found.noise, np.maximum(scaled.found.noise, START_NOISE))
+    found = [Hyperparameters(start, noise) for start in (matched, metric) for noise in noises]
+    candidates = [replace(scaled, scales=scales, found=start, mapped=True) for start in found]
+    return min((engine._learned(candidate, rows, 0) for candidate in candidates), key=_score)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WideFit(Fit):
+    """The average of processes with learned scales, as a network with infinitely many neurons.
+
+    Attributes
+    ----------
+    network : KernelAverage
+    posterior : ProcessPosterior
+        The processes given the data, with what was learned.
+    label : str
+        What was averaged.
+    """
+
+    network: KernelAverage
+    posterior: ProcessPosterior
+    label: str
