@@ -184,9 +184,7 @@ class Jet:
 
     def _with(self, **fields: Any) -> Jet:
         """Return a copy with some fields replaced. They come from valid jets and are not validated again."""
-        jet = object.__new__(Jet)
-        jet.__dict__.update(vars(self) | fields)
-        return jet
+        return unchecked(**(vars(self) | fields))
 
     def with_values(self) -> Jet:
         """Return a copy without the rows whose values are unknown."""
@@ -251,7 +249,7 @@ class Jet:
             return lambda: np.full((*jet.y.shape, *[jet.n_features] * axes), np.nan)
 
         a, b = self._framed(other), other._framed(self)
-        return Jet(
+        return unchecked(
             np.concatenate([a.X, b.X]),
             np.concatenate([a.y, b.y]),
             concatenated(a.gradients, b.gradients, unknown(a, 1), unknown(b, 1)),
@@ -303,6 +301,29 @@ class Jet:
             gradients=gradients,
             hessians=minus(self.hessians, other.hessians),
         )
+
+
+def unchecked(
+    X: Array,
+    y: Array,
+    gradients: Array | None = None,
+    hessians: Array | None = None,
+    sample_weight: Array | None = None,
+    derivative_weight: Array | None = None,
+    frames: Array | None = None,
+) -> Jet:
+    """Return a jet of arrays that were computed from valid ones: they are not validated, as those of users are."""
+    jet = object.__new__(Jet)
+    vars(jet).update(
+        X=X,
+        y=y,
+        gradients=gradients,
+        hessians=hessians,
+        sample_weight=sample_weight,
+        derivative_weight=derivative_weight,
+        frames=frames,
+    )
+    return jet
 
 
 def from_callable(f: Callable[[Any], Any], X: Any, *, order: int = 1, backend: Backend = "auto") -> Jet:
