@@ -219,15 +219,11 @@ class Jet:
         return self._with(gradients=gradients, hessians=hessians)
 
     def __len__(self) -> int:
-        return self.n_samples
+        return len(self.X)
 
     def __getitem__(self, rows: Any) -> Jet:
         """Return the jet at the points ``rows``."""
-
-        def take(array: Array | None) -> Array | None:
-            return None if array is None else array[rows]
-
-        return self._with(**{name: take(array) for name, array in vars(self).items()})
+        return self._with(**{name: None if array is None else array[rows] for name, array in vars(self).items()})
 
     def __add__(self, other: Jet) -> Jet:
         """Return the jet at the points of both jets, those of ``other`` last.
