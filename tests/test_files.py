@@ -354,7 +354,7 @@ class Row:
 
 
 class TestNested:
-    REGISTRY = SAVED.extended(dataclasses=[Row], estimators=[Choice])
+    REGISTRY = SAVED.extended(dataclasses={"Row": Row}, estimators=[Choice])
 
     def test_an_estimator_in_an_estimator(self, path):
         model = Choice([1, 2.5, None, "c"]).fit()
@@ -370,6 +370,46 @@ class TestNested:
         write(path, Choice().fit(), self.REGISTRY)
         with pytest.raises(nurf.FileFormatError, match="Row: the class must be one that nurf saves, got 'Row'"):
             nurf.load(path)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What ``Row`` is called after it was renamed."""
+
+    name: str
+    error: float
+
+
+class TestNames:
+    """Names of classes belong to the format, not to Python."""
+
+    def test_a_class_that_was_renamed_and_moved(self, path):
+        write(path, Choice().fit(), SAVED.extended(dataclasses={"Row": Row}, estimators=[Choice]))
+        renamed = SAVED.extended(dataclasses={"Row": Line}, estimators=[Choice])
+        loaded = read(path, renamed)
+        assert loaded.table_[0] == Line("a", 0.1)
+        write(path, loaded, renamed)
+        assert self.names(path) & {"Row", "Line"} == {"Row"}
+
+    def test_a_class_with_another_name_in_newer_files(self, path):
+        write(path, Choice().fit(), SAVED.extended(dataclasses={"Row": Row}, estimators=[Choice]))
+        renamed = SAVED.extended(dataclasses={"Line": Line, "Row": Line}, estimators={"Choice": Choice})
+        loaded = read(path, renamed)
+        assert loaded.table_[0] == Line("a", 0.1)
+        write(path, loaded, renamed)
+        assert self.names(path) & {"Row", "Line"} == {"Line"}
+        assert_same(loaded, read(path, renamed))
+
+    def test_the_name_of_a_class_is_not_enough(self, path):
+        """Another class of the same name is not the one in the table."""
+        same = dataclass(frozen=True)(type("Row", (), {"__annotations__": {"name": str, "error": float}}))
+        model = Choice().fit()
+        model.table_ = (same("a", 0.1),)
+        with pytest.raises(TypeError, match=r"cannot save `Choice.table_\[0\]`: it is Row"):
+            write(path, model, TestNested.REGISTRY)
+
+    def names(self, path):
+        return {entry["object"] for entry in unpack(path)[0]["objects"] if "object" in entry}
 
 
 @dataclass(frozen=True)

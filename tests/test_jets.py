@@ -5,7 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nurf._scaling import Scaling
+from nurf.activations import Sigmoid
 from nurf.jets import Jet
+from nurf.networks import Features, Hyperplanes, ShallowNetwork
+from nurf.training._metrics import LinearMap
 
 N, D = 12, 3
 KINDS = ["box", "ball", None]
@@ -531,3 +534,35 @@ def test_rows_with_derivatives():
     along = Jet.along(np.zeros((2, 2)), np.zeros(2), np.eye(2), [1.0, np.nan])
     assert_array_equal(along.has_derivative(1), [True, False])
     assert_array_equal(along.has_derivative(2), [False, False])
+
+
+COMPUTED = {
+    "rows": lambda jet: jet[::2],
+    "a kind of derivatives": lambda jet: jet.only(["hessians"]),
+    "values alone": lambda jet: jet.only([]),
+    "outputs combined": lambda jet: jet.combined(np.ones((2, 3))),
+    "a difference": lambda jet: jet - jet[np.arange(N)[::-1]],
+    "two joined": lambda jet: jet + jet.only([]),
+    "two joined with frames": lambda jet: jet + Jet.along(jet.X, jet.y, directions(1), np.zeros((N, 2, 1))),
+    "filled": lambda jet: jet.fill_unknown(Quadratic((2,)).jet()),
+    "other inputs": LinearMap(np.diag([2.0, 0.5, 1.0])),
+    "of a network": lambda jet: network((2,)).jet(jet.X),
+}
+
+
+def network(outputs):
+    planes = Hyperplanes(np.eye(D), np.zeros(D))
+    features = Features(planes, Sigmoid(width=1.0), degree=0)
+    return ShallowNetwork(features, np.ones((features.n_columns, *outputs)))
+
+
+@pytest.mark.parametrize("compute", COMPUTED.values(), ids=list(COMPUTED))
+def test_what_is_computed_from_valid_jets_is_valid(compute):
+    jet = Quadratic((2,)).jet(sample_weight=np.arange(N), derivative_weight=np.ones(N))
+    jet.gradients[3] = np.nan
+    jet.y[4] = np.nan
+    computed = compute(jet)
+    validated = Jet(**vars(computed))
+    for name, array in vars(computed).items():
+        assert array is None or array.dtype == float
+        assert_array_equal(array, getattr(validated, name), strict=True)

@@ -1,4 +1,4 @@
-"""Shallow-network surrogates whose neurons are sampled from values and derivatives of a function."""
+"""Surrogate models learned from values and derivatives, by infinitely wide, sampled, trained and sparse networks."""
 
 from importlib import import_module
 from importlib.metadata import version

@@ -160,7 +160,7 @@ class Scaling:
             gradients = self._slopes(gradients) / self.y_scale[..., None]
         if hessians is not None:
             hessians = self._slopes(_turned(self._slopes(_turned(hessians)))) / self.y_scale[..., None, None]
-        return Jet(
+        return Jet(  # validated: derivatives that are finite in the units of the data may overflow in these
             self.inputs(jet.X),
             (jet.y - self.y_center) / self.y_scale,
             gradients,

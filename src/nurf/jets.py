@@ -184,9 +184,7 @@ class Jet:
 
     def _with(self, **fields: Any) -> Jet:
         """Return a copy with some fields replaced. They come from valid jets and are not validated again."""
-        jet = object.__new__(Jet)
-        jet.__dict__.update(vars(self) | fields)
-        return jet
+        return unchecked(**(vars(self) | fields))
 
     def with_values(self) -> Jet:
         """Return a copy without the rows whose values are unknown."""
@@ -221,15 +219,11 @@ class Jet:
         return self._with(gradients=gradients, hessians=hessians)
 
     def __len__(self) -> int:
-        return self.n_samples
+        return len(self.X)
 
     def __getitem__(self, rows: Any) -> Jet:
         """Return the jet at the points ``rows``."""
-
-        def take(array: Array | None) -> Array | None:
-            return None if array is None else array[rows]
-
-        return self._with(**{name: take(array) for name, array in vars(self).items()})
+        return self._with(**{name: None if array is None else array[rows] for name, array in vars(self).items()})
 
     def __add__(self, other: Jet) -> Jet:
         """Return the jet at the points of both jets, those of ``other`` last.
@@ -251,7 +245,7 @@ class Jet:
             return lambda: np.full((*jet.y.shape, *[jet.n_features] * axes), np.nan)
 
         a, b = self._framed(other), other._framed(self)
-        return Jet(
+        return unchecked(
             np.concatenate([a.X, b.X]),
             np.concatenate([a.y, b.y]),
             concatenated(a.gradients, b.gradients, unknown(a, 1), unknown(b, 1)),
@@ -303,6 +297,29 @@ class Jet:
             gradients=gradients,
             hessians=minus(self.hessians, other.hessians),
         )
+
+
+def unchecked(
+    X: Array,
+    y: Array,
+    gradients: Array | None = None,
+    hessians: Array | None = None,
+    sample_weight: Array | None = None,
+    derivative_weight: Array | None = None,
+    frames: Array | None = None,
+) -> Jet:
+    """Return a jet of arrays that were computed from valid ones: they are not validated, as those of users are."""
+    jet = object.__new__(Jet)
+    vars(jet).update(
+        X=X,
+        y=y,
+        gradients=gradients,
+        hessians=hessians,
+        sample_weight=sample_weight,
+        derivative_weight=derivative_weight,
+        frames=frames,
+    )
+    return jet
 
 
 def from_callable(f: Callable[[Any], Any], X: Any, *, order: int = 1, backend: Backend = "auto") -> Jet:

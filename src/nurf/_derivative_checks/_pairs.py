@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 from nurf._scaling import Scaling
 from nurf._types import Array, Index, Mask
-from nurf.jets import Jet
+from nurf.jets import unchecked
 
 MAX_PAIRS = 4000  # number of pairs of nearest neighbours, and about the total number of pairs of other neighbours
 RANKS = (1, 2, 4, 8, 16, 32, 64)  # a point is compared with its nearest, second nearest, ... neighbour
@@ -158,7 +158,7 @@ def neighbours(X: Array) -> list[Index]:
     n, d = X.shape
     limit = n if d <= 6 else int(np.sqrt(MAX_SEARCH_COST / d))  # in many dimensions a tree compares all points
     kept = np.arange(n) if n <= limit else np.linspace(0, n - 1, limit).astype(int)
-    box = Scaling.fit(Jet(X[kept], np.zeros(len(kept))), "box")
+    box = Scaling.fit(unchecked(X[kept], np.zeros(len(kept))), "box")
     points, first = np.unique(box.inputs(X[kept]), axis=0, return_index=True)
     rows, ranks = kept[first], list(RANKS)
     tiers: list[Index] = []

@@ -156,5 +156,9 @@ def _estimated_totals(X: Array, masses: Array, bandwidth: float, kernel: Kernel)
 
 def in_threads(function: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
     """Return what a function makes of each part, several at a time, with one thread of linear algebra for each."""
-    with threads_for(0, 1), ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(function, parts))
+    parts = list(parts)
+    with threads_for(0, 1):
+        if len(parts) == 1:  # starting threads takes longer than a small part
+            return [function(parts[0])]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(function, parts))

@@ -50,6 +50,8 @@ def _along_axes(jet: Jet, order: int, rows: Array, used: Mask) -> Array:
     derivatives = jet.derivatives(order)
     assert derivatives is not None
     known = ~np.isnan(derivatives.reshape(rows.shape)) & used[:, None, None]
+    if known.all():
+        return np.empty((len(rows), 0, jet.n_features))
     numbers = (~known & known.any(axis=2, keepdims=True)).sum(axis=1)
     axes = np.flatnonzero(numbers.any(axis=0))
     weights = jet.weights(1)[:, None] * known.sum(axis=1)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from nurf._types import Array
-from nurf.jets import Jet
+from nurf.jets import Jet, unchecked
 from nurf.networks import Hyperplanes
 
 LEARNED_FLOOR = 1e-8  # of the eigenvalues of a map that was learned, which may ignore inputs
@@ -36,7 +36,7 @@ class LinearMap:
             gradients = (jet.derivative_rows(1) @ inverse).reshape(jet.gradients.shape)
         if jet.hessians is not None:
             hessians = inverse.T @ np.nan_to_num(jet.hessians) @ inverse
-        return Jet(jet.X @ self.matrix.T, jet.y, gradients, hessians, jet.sample_weight, jet.derivative_weight)
+        return unchecked(jet.X @ self.matrix.T, jet.y, gradients, hessians, jet.sample_weight, jet.derivative_weight)
 
     def back(self, hyperplanes: Hyperplanes) -> tuple[Hyperplanes, Array]:
         """Return the hyperplanes in ``x``, and by how much distances to them shrink there, of shape (N,).

@@ -1,4 +1,4 @@
-"""The classes that files may hold: a closed table, and what must hold before an object is made."""
+"""The classes that files may hold: a closed table of names, and what must hold before an object is made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from nurf.engines._crossfit import CrossFit
 from nurf.engines._deep import DeepSetting
 from nurf.engines._deep_fit import DeepCycle, DeepFit, Folds
 from nurf.engines._fit import ShallowFit, Stage
-from nurf.engines._metrics import Diagonal, Full, Isotropic
+from nurf.engines._metrics import Diagonal, Full, Isotropic, Learned
 from nurf.engines._settings import FromData, FromNetwork, FromResidual, Setting
 from nurf.engines._sparse import SparseFit, SparseStep
 from nurf.engines._wide import WideFit
@@ -67,7 +67,9 @@ class Registry:
     Parameters
     ----------
     dataclasses : dict
-        Frozen dataclasses by name. They are made by their constructors from fields that match their annotations.
+        Frozen dataclasses by the names that files have for them, whatever Python calls them and wherever they are. They
+        are made by their constructors from fields that match their annotations. If a class has several names, the
+        first is written, and all are read.
     estimators : dict
         Estimators by name. They are made from their parameters, and get their fitted attributes.
     limits : dict
@@ -84,15 +86,15 @@ class Registry:
     def extended(
         self,
         *,
-        dataclasses: Iterable[type] = (),
-        estimators: Iterable[type] = (),
+        dataclasses: Mapping[str, type] | Iterable[type] = (),
+        estimators: Mapping[str, type] | Iterable[type] = (),
         limits: Mapping[type, Callable[[Fields], None]] | None = None,
     ) -> Registry:
-        """Return the registry with further classes."""
+        """Return the registry with further classes, by the names in files or, if they are not given, by their own."""
         return replace(
             self,
-            dataclasses={**self.dataclasses, **by_name(dataclasses)},
-            estimators={**self.estimators, **by_name(estimators)},
+            dataclasses={**self.dataclasses, **_by_name(dataclasses)},
+            estimators={**self.estimators, **_by_name(estimators)},
             limits={**self.limits, **(limits or {})},
         )
 
@@ -116,9 +118,13 @@ class Registry:
             self.limits[kind](values)
 
 
-def by_name(kinds: Iterable[type]) -> dict[str, type]:
-    """Return classes by their names."""
-    return {kind.__name__: kind for kind in kinds}
+def _by_name(kinds: Mapping[str, type] | Iterable[type]) -> Mapping[str, type]:
+    return kinds if isinstance(kinds, Mapping) else {kind.__name__: kind for kind in kinds}
+
+
+def names_of(kinds: Mapping[str, type]) -> dict[type, str]:
+    """Return the names with which classes are written: the first of each."""
+    return {kind: name for name, kind in reversed(list(kinds.items()))}
 
 
 def parameters_of(kind: type) -> tuple[str, ...]:
@@ -159,33 +165,85 @@ def _limit_average(values: Fields) -> None:
         raise ValueError(f"`members` must be at least one with a weight each, got {len(members)}, and weights {shape}")
 
 
-_ACTIVATIONS = (Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus, SiLU, Tanh)
-_DENSITIES = (ActiveSubspace, AxisAligned, Local, Nonlocal, Representation, Uniform)
-_PARTS_OF_DENSITIES = (Ball, Box, Cauchy, Gaussian, Logistic, Metropolis, Rejection)
-_KERNELS = (ErfKernel, GaussianKernel, MaternKernel)
-_NETWORKS = (Centers, DeepNetwork, Features, Functionals, Hyperplanes, KernelAverage, KernelNetwork, ShallowNetwork)
-_DATA = (DerivativeCheck, Jet, Scaling)
-_SETTINGS = (DeepSetting, Diagonal, FromData, FromNetwork, FromResidual, Full, Isotropic, Loss, Setting)
-_PENALTIES = (L1, LogPenalty, Squared)
-_UNCERTAINTIES = (CrossFit, Posterior, ProcessPosterior)
-_STEPS = (Convergence, DeepCycle, SparseStep, Stage, Attempt)
-_FITS = (DeepFit, Folds, HeldOutErrors, ShallowFit, SparseFit, WideFit)
-
-# All that fits are made of.
+# All that fits are made of, by the names that files have for it. These belong to the format: a class that is renamed or
+# moved keeps its name here, and one that takes the place of another gets the name of the latter as a further row.
 RESULTS = Registry(
-    by_name(
-        _ACTIVATIONS
-        + _DENSITIES
-        + _PARTS_OF_DENSITIES
-        + _KERNELS
-        + _NETWORKS
-        + _DATA
-        + _SETTINGS
-        + _PENALTIES
-        + _UNCERTAINTIES
-        + _STEPS
-        + _FITS
-    ),
+    {
+        # activations
+        "Erf": Erf,
+        "Heaviside": Heaviside,
+        "ReLU": ReLU,
+        "ReLUPower": ReLUPower,
+        "Sigmoid": Sigmoid,
+        "SiLU": SiLU,
+        "Softplus": Softplus,
+        "Tanh": Tanh,
+        # densities and their parts
+        "ActiveSubspace": ActiveSubspace,
+        "AxisAligned": AxisAligned,
+        "Ball": Ball,
+        "Box": Box,
+        "Cauchy": Cauchy,
+        "Gaussian": Gaussian,
+        "Local": Local,
+        "Logistic": Logistic,
+        "Metropolis": Metropolis,
+        "Nonlocal": Nonlocal,
+        "Rejection": Rejection,
+        "Representation": Representation,
+        "Uniform": Uniform,
+        # kernels
+        "ErfKernel": ErfKernel,
+        "GaussianKernel": GaussianKernel,
+        "MaternKernel": MaternKernel,
+        # networks
+        "Centers": Centers,
+        "DeepNetwork": DeepNetwork,
+        "Features": Features,
+        "Functionals": Functionals,
+        "Hyperplanes": Hyperplanes,
+        "KernelAverage": KernelAverage,
+        "KernelNetwork": KernelNetwork,
+        "ShallowNetwork": ShallowNetwork,
+        # data
+        "DerivativeCheck": DerivativeCheck,
+        "Jet": Jet,
+        "Scaling": Scaling,
+        # settings
+        "DeepSetting": DeepSetting,
+        "Diagonal": Diagonal,
+        "FromData": FromData,
+        "FromNetwork": FromNetwork,
+        "FromResidual": FromResidual,
+        "Full": Full,
+        "Isotropic": Isotropic,
+        "L1": L1,
+        "Learned": Learned,
+        "LogPenalty": LogPenalty,
+        "Loss": Loss,
+        "Setting": Setting,
+        "Squared": Squared,
+        # steps of fits
+        "Attempt": Attempt,
+        "Convergence": Convergence,
+        "DeepCycle": DeepCycle,
+        "SparseStep": SparseStep,
+        "Stage": Stage,
+        # fits and their errors
+        "CrossFit": CrossFit,
+        "DeepFit": DeepFit,
+        "Folds": Folds,
+        "HeldOutErrors": HeldOutErrors,
+        "Posterior": Posterior,
+        "ProcessPosterior": ProcessPosterior,
+        "ShallowFit": ShallowFit,
+        "SparseFit": SparseFit,
+        "WideFit": WideFit,
+    },
     limits={Jet: _limit_frames, Features: _limit_degree, KernelAverage: _limit_average, Scaling: _limit_scaling},
-    protocols={Domain: (Ball, Box), Sampler: (Metropolis, Rejection), Uncertainty: _UNCERTAINTIES},
+    protocols={
+        Domain: (Ball, Box),
+        Sampler: (Metropolis, Rejection),
+        Uncertainty: (CrossFit, Posterior, ProcessPosterior),
+    },
 )

@@ -14,7 +14,7 @@ import numpy as np
 from nurf.files._arrays import describe
 from nurf.files._container import pack, write_atomically
 from nurf.files._generators import state_of
-from nurf.files._registry import Registry, parameters_of
+from nurf.files._registry import Registry, names_of, parameters_of
 
 
 def write(path: str | os.PathLike[str], model: Any, registry: Registry) -> None:
@@ -38,6 +38,7 @@ class _Writer:
         self.entries: list[dict[str, Any]] = []
         self.arrays: list[memoryview] = []
         self._registry = registry
+        self._objects, self._estimators = names_of(registry.dataclasses), names_of(registry.estimators)
         self._places: dict[Any, int | None] = {}  # of objects by identity, of arrays by contents
         self._alive: list[Any] = []  # so that no identity is used twice
         self._plain: dict[type, Callable[[Any, str], dict[str, Any]]] = {
@@ -69,15 +70,15 @@ class _Writer:
         return len(self.entries) - 1
 
     def _entry(self, value: Any, path: str) -> dict[str, Any]:
-        kind, name = type(value), type(value).__name__
+        kind = type(value)
         if kind in self._plain:
             return self._plain[kind](value, path)
-        if self._registry.dataclasses.get(name) is kind:
+        if kind in self._objects:
             fields = {field: getattr(value, field) for field in parameters_of(kind)}
-            entry = {"object": name, "fields": self._named(fields, path)}
+            entry = {"object": self._objects[kind], "fields": self._named(fields, path)}
             self._check(kind, fields, path)
             return entry
-        if self._registry.estimators.get(name) is kind:
+        if kind in self._estimators:
             parameters = value.get_params(deep=False)
             attributes = {
                 name: part for name, part in vars(value).items() if name not in parameters and not hasattr(kind, name)
@@ -85,7 +86,7 @@ class _Writer:
             parts = {"parameters": self._named(parameters, path), "attributes": self._named(attributes, path)}
             if attributes:  # estimators that are parameters are not fitted
                 self._check(kind, attributes, path)
-            return {"estimator": name, **parts}
+            return {"estimator": self._estimators[kind], **parts}
         raise TypeError(
             f"cannot save `{path}`: it is {_shown(value)} of type {kind.__module__}.{kind.__qualname__}, and a file "
             "holds numbers, texts, arrays and the classes of nurf only, so that nothing runs when it is loaded"

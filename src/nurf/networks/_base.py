@@ -11,7 +11,7 @@ import numpy as np
 
 from nurf._scaling import Scaling
 from nurf._types import Array
-from nurf.jets import DERIVATIVE_KINDS, Jet
+from nurf.jets import DERIVATIVE_KINDS, Jet, unchecked
 
 
 class PointFunction(Protocol):
@@ -103,4 +103,4 @@ class Network(ABC):
         """Return the jet of the network at the points, with the given kinds of derivatives."""
         gradients = self.gradient(X) if "gradients" in kinds else None
         hessians = self.hessian(X) if "hessians" in kinds else None
-        return Jet(X, self.value(X), gradients, hessians)
+        return unchecked(X, self.value(X), gradients, hessians)

@@ -62,12 +62,12 @@ class Features:
         """The monomials of the polynomial tail."""
         return Tail(self.degree, self.hyperplanes.dimension)
 
-    @property
+    @cached_property
     def n_neurons(self) -> int:
         """Number of neurons."""
         return len(self.hyperplanes)
 
-    @property
+    @cached_property
     def n_columns(self) -> int:
         """Number of features: neurons and monomials."""
         return self.n_neurons + len(self.tail)
@@ -97,7 +97,7 @@ class Features:
         self.activation.require(k)
         out = np.empty((len(X), self.n_neurons)) if out is None else out
         amplitude = np.asarray(self.activation.amplitude(k), out.dtype)
-        scaled = bool(np.any(amplitude != 1.0))
+        scaled = (amplitude != 1.0).any()
         for rows in row_blocks(len(X), self.n_neurons, CACHED_ELEMENTS):
             u = self._arguments(X[rows], out[rows])
             result = self.activation.unit(u, k)

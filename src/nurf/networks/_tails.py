@@ -76,7 +76,9 @@ class Tail:
 
     def gradient(self, X: Array, coef: Array) -> Array:
         """Return the gradients of the polynomials with coefficients ``coef`` (t, k), of shape (n, k, d)."""
-        if self.degree <= 1:
+        if self.degree <= 0:
+            return np.zeros((len(X), coef.shape[1], self.dimension))
+        if self.degree == 1:
             return np.repeat(np.swapaxes(self.components(X[:1], 1) @ coef, 1, 2), len(X), axis=0)
         return np.swapaxes(self.components(X, 1) @ coef, 1, 2)
 

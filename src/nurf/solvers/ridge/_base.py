@@ -196,12 +196,12 @@ def square_root(matrix: Array) -> Array:
 
 def stacked(path: Array) -> Array:
     """Return arrays (A, m, k) side by side, as one matrix (m, A k)."""
-    return np.moveaxis(path, 0, 1).reshape(path.shape[1], path.shape[0] * path.shape[2])
+    return path.swapaxes(0, 1).reshape(path.shape[1], path.shape[0] * path.shape[2])
 
 
 def unstacked(matrix: Array, n_alphas: int) -> Array:
     """Return the arrays (A, m, k) that ``stacked`` put side by side."""
-    return np.moveaxis(matrix.reshape(len(matrix), n_alphas, -1), 1, 0)
+    return matrix.reshape(len(matrix), n_alphas, -1).swapaxes(0, 1)
 
 
 def orthonormal(columns: Array) -> tuple[Array, Array]:

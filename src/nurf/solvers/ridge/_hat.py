@@ -60,7 +60,7 @@ class HatBlocks:
             for j in range(i + 1):
                 hats[:, :, i, j] = hats[:, :, j, i] = (self.rows[:, i] * self.rows[:, j]) @ factors.T
         hats += self._tail_blocks()[:, None]
-        return np.moveaxis(residuals_without(hats, np.moveaxis(residuals, 1, 2), shares[:, None]), 2, 1)
+        return residuals_without(hats, residuals.swapaxes(1, 2), shares[:, None]).swapaxes(1, 2)
 
     def _by_rows(self, residuals: Array, shares: Array) -> Array:
         """Return the residuals, from systems of the size of the rows of a sample, one sample after the other."""

@@ -35,7 +35,7 @@ class PreciseRidge(SpectralRidge):
         if triangle is None:
             triangle = weighted_triangle({n: triangle_of(features, jet, n) for n in loss.all_orders}, loss)
         triangle = triangle / np.sqrt(self.total_weight)
-        tail, neurons, values = np.split(triangle, [t, t + N], axis=1)
+        tail, neurons, values = triangle[:, :t], triangle[:, t : t + N], triangle[:, t + N :]
         basis, inverse = orthonormal(tail)
         self.tail_inverse, self.tail_rank = inverse @ inverse.T, basis.shape[1]
         self.tail_moments, self.tail_products = tail.T @ values, tail.T @ neurons

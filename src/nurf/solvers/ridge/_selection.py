@@ -203,5 +203,5 @@ def largest_near_best(alphas: Array, errors: Array, tolerance: float = TOLERANCE
     >>> largest_near_best(np.array([1.0, 0.1, 0.01]), np.array([2.0, 1.04, 1.0]))
     1
     """
-    near = np.flatnonzero(errors <= (1 + tolerance) * errors.min())
-    return int(near[np.argmax(np.asarray(alphas)[near])])
+    (near,) = (errors <= (1 + tolerance) * errors.min()).nonzero()
+    return int(near[alphas[near].argmax()])
