@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 
 import nurf
 from collection import FUNCTIONS, ROUNDING, Function, draw, make_peer, number, usable
-from measuring import measure, read
+from measuring import measure, print_table, read
 
 PER_INPUT = (5, 10, 20)
 MOST_SAMPLES = 300
@@ -237,12 +237,6 @@ class Results:
             if per_input in sizes and method in errors and least < np.inf:
                 ratios.append(errors[method] / least)
         return np.array(ratios)
-
-
-def print_table(header, rows):
-    """Print a table as Markdown."""
-    for cells in [header, ["---"] * len(header), *rows]:
-        print(f"| {' | '.join(cells)} |")
 
 
 def print_summary(results):

@@ -130,6 +130,13 @@ def measure(
             print(*(cell(row.get(name, "-")) for name in columns), *others, flush=True)
 
 
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table as Markdown."""
+    print(f"| {' | '.join(header)} |\n|{'---|' * len(header)}")
+    for cells in rows:
+        print(f"| {' | '.join(cells)} |")
+
+
 def _finished(
     run: Callable[..., dict[str, object]], tasks: Sequence[tuple[object, ...]], n_jobs: int
 ) -> Iterator[dict[str, object]]:

@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -160,3 +161,62 @@ def test_peers_are_drawn_with_what_is_installed(monkeypatch, tmp_path, capsys):
     assert 0.01 < np.mean(image[..., :3] < 0.9) < 0.5
     peers.main(case)
     assert len(peers.read(tmp_path / "bench_peers.csv")) == len(rows)
+
+
+@pytest.fixture
+def trust(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return import_module("trust")
+
+
+def test_trust_is_measured_once_for_each_model(trust, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(trust, "NOISES", (0,))
+    monkeypatch.setitem(trust.HARD, "beam", [(20, "exact")])
+    monkeypatch.setitem(trust.MODELS, "trained", partial(DummyRegressor, strategy="none"))  # which fails
+    out = tmp_path / "trust.csv"
+    case = ["--functions", "ridge", "beam", "--samples", "8", "20", "--seeds", "1", "--out", str(out)]
+    trust.main([*case, "--parts", "few", "--models", "wide"])
+    trust.main([*case, "--parts", "few", "hard", "--models", "wide", "trained"])
+    rows = {tuple(row[name] for name in trust.KEY): row for row in trust.read(out)}
+    assert len(rows) == len(trust.read(out)) == 2 * (2 * 2 + 1)
+    for key, row in rows.items():
+        if key[0] == "trained":
+            assert row["error"] == "nan"
+        else:
+            assert 0 <= float(row["interval"]) <= 1
+            assert float(row["error"]) > 0 < float(row["reported"])
+    capsys.readouterr()
+    trust.main(["--table", str(out)])
+    printed = capsys.readouterr().out.splitlines()
+    assert "| trained | **0%**, **nan** | **0%**, **nan** |" in printed
+    assert [line for line in printed if line.startswith("**")] == [
+        "**wide, few**: 4 fits",
+        "**wide, hard**: 1 fits",
+        "**trained, few**: 4 fits",
+        "**trained, hard**: 1 fits",
+    ]
+
+
+def test_trust_says_which_models_miss_what_they_promise(trust, tmp_path, capsys):
+    out = tmp_path / "old.csv"  # without a model: those of sampled networks
+    rows = [(30, ratio, coverage) for ratio, coverage in [(1, 0.8), (0.4, 0.9), (2.9, 0.9), (0.3, 0.9)]]
+    rows += [(8, 1, 0.9)] * 4 + [(8, 3.1, 0.9)]
+    lines = [
+        f"few,ridge,{n},0,none,{seed},0.1,{ratio / 10},1,{held},1,1,1" for seed, (n, ratio, held) in enumerate(rows)
+    ]
+    lines += [f"wrong,ridge,60,0,{kind},0,{error},1,,,,,1" for kind, error in (("none", 0.1), ("negated", 0.12))]
+    lines.append("hard,beam,300,0,exact,0,0.1,0.02,,0.9,0.9,,1")
+    out.write_text("\n".join([",".join(trust.COLUMNS[1:]), *lines]) + "\n")
+    trust.main(["--table", str(out)])
+    printed = capsys.readouterr().out.splitlines()
+    assert "| sampled | 80%, 0.90 | **75%**, 0.88 |" in printed
+    assert "| negated | 1.20, worst 1.20, 100% above 1.1 |" in printed
+    assert "| beam | 300 | 0.1 | 0.02 | **0.2** | 0.90 | 1 |" in printed
+    with pytest.raises(ValueError, match="must have the columns"):
+        trust.main(["--out", str(out)])
+
+
+def test_trust_has_rows_of_all_samples_that_are_documented(trust):
+    rows = trust.read(BENCHMARKS / "results" / "trust.csv")
+    kept = {(row["samples"], row["gradients"]) for row in rows if (row["model"], row["part"]) == ("sampled", "few")}
+    assert kept == {(str(n), kind) for n in trust.SAMPLES for kind in ("none", "exact")}
