@@ -13,7 +13,6 @@ are not installed are named and left out. Results are added to `bench_peers.csv`
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import time
 import warnings
@@ -37,7 +36,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import Pipeline
 
-from measuring import machine
+from measuring import machine, measure, read
 from nurf import DeepFeatureRegressor, KernelFeatureRegressor, RandomFeatureRegressor, Surrogate
 from trained import CASES, make_data
 
@@ -124,7 +123,7 @@ METHODS = {
 }
 
 
-def fitted(method: str, place: int, case: str) -> dict[str, object]:
+def fitted(case: str, method: str, place: int) -> dict[str, object]:
     """Return the row of one fit, with no number as the error where it failed."""
     spec = METHODS[method]
     X, y, gradients, fresh, truth, _ = make_data(case, 0)
@@ -150,31 +149,6 @@ def fitted(method: str, place: int, case: str) -> dict[str, object]:
             return row | {"error": "nan", "note": " ".join(f"failed: {failure}".split())[:100]}
     error = np.linalg.norm(values - truth) / np.linalg.norm(truth)
     return row | {"error": f"{error:.3e}", "seconds": f"{seconds:.3g}"}
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    """Return the rows that are there."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def measure(path: Path, cases: list[str], methods: list[str], places: int) -> None:
-    """Fit what is not yet in the file, and add it there."""
-    done = {(row["case"], row["method"], row["place"]) for row in read(path)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if not done:
-            writer.writeheader()
-        for case, method in product(cases, methods):
-            for place in range(min(places, len(METHODS[method].makers))):
-                if (case, method, str(place)) not in done:
-                    row = fitted(method, place, case)
-                    writer.writerow(row)
-                    file.flush()
-                    print(*(row.get(column, "-") for column in COLUMNS), flush=True)
 
 
 def draw(rows: list[dict[str, str]], folder: Path) -> list[Path]:
@@ -234,7 +208,13 @@ def main(arguments: list[str] | None = None) -> None:
     methods = [method for method in options.methods if method not in missing]
     cases = options.cases or list(SHOWN[1:2] if options.quick else SHOWN)
     path = options.out / "bench_peers.csv"
-    measure(path, cases, methods, 2 if options.quick else 9)
+    places = 2 if options.quick else None  # all of them
+    tasks = [
+        (case, method, place)
+        for case, method in product(cases, methods)
+        for place in range(len(METHODS[method].makers[:places]))
+    ]
+    measure(path, COLUMNS, ["case", "method", "place"], tasks, fitted)
     (options.out / "bench_peers.json").write_text(
         json.dumps({"machine": machine(), "rows": read(path)}, indent=1) + "\n"
     )

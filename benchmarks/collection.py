@@ -16,10 +16,8 @@ of one core.
 """
 
 import argparse
-import csv
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache, partial
 from pathlib import Path
 from zlib import crc32
@@ -37,6 +35,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from measuring import measure, read
 from nurf import RandomFeatureRegressor, Surrogate
 
 FUNCTIONS = sorted(uqtestfuns.list_functions(tabulate=False))[::2]
@@ -190,38 +189,6 @@ def usable(names):
     return kept
 
 
-def measure(names, methods, out, n_jobs):
-    """Fit what is not yet in the file, and add it there."""
-    done = {(row["function"], row["method"]) for row in read(out)} if out.exists() else set()
-    names = usable(names)
-    todo = [(name, method) for method in methods for name in names if (name, method) not in done]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
-        if not done:
-            writer.writeheader()
-        for row in results(todo, n_jobs):
-            writer.writerow(row)
-            file.flush()
-            print(*(f"{row[column]}" for column in COLUMNS), row.get("failure", ""), flush=True)
-
-
-def results(todo, n_jobs):
-    """Yield the rows of all fits as they are ready."""
-    if n_jobs == 1:
-        yield from (run(*task) for task in todo)
-        return
-    with ProcessPoolExecutor(n_jobs) as pool:
-        for future in as_completed([pool.submit(run, *task) for task in todo]):
-            yield future.result()
-
-
-def read(path):
-    """Return the rows of a file."""
-    with Path(path).open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def number(text):
     """Return an error as a number, infinite where the fit failed."""
     return float(np.nan_to_num(float(text), nan=np.inf))
@@ -358,7 +325,9 @@ def main():
     if arguments.table:
         print_table(arguments.table)
     else:
-        measure(arguments.functions, arguments.methods, arguments.out, arguments.jobs)
+        names = usable(arguments.functions)
+        tasks = [(name, method) for method in arguments.methods for name in names]
+        measure(arguments.out, COLUMNS, ["function", "method"], tasks, run, arguments.jobs)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ Slow methods are not run above a number of rows, of values and partials together
 """
 
 import argparse
-import csv
 import time
 import warnings
 from collections.abc import Callable
@@ -37,7 +36,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import nurf
-from collection import FUNCTIONS, ROUNDING, Function, draw, make_peer, number, read, usable
+from collection import FUNCTIONS, ROUNDING, Function, draw, make_peer, number, usable
+from measuring import measure, print_table, read
 
 PER_INPUT = (5, 10, 20)
 MOST_SAMPLES = 300
@@ -202,23 +202,6 @@ def tasks(names, sizes, seeds, methods):
     ]
 
 
-def measure(names, sizes, seeds, methods, out):
-    """Fit what is not yet in the file, and add it there."""
-    done = {tuple(row[key] for key in KEY) for row in read(out)} if out.exists() else set()
-    todo = tasks(usable(names), sizes, seeds, installed(methods))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if not done:
-            writer.writeheader()
-        for task in todo:
-            if tuple(map(str, task)) not in done:
-                row = run(*task)
-                writer.writerow(row)
-                file.flush()
-                print(*(row.get(column, "-") for column in COLUMNS), flush=True)
-
-
 class Results:
     """The rows of a file, by data set and method; failures have an infinite error, and what was not run is not there.
 
@@ -254,12 +237,6 @@ class Results:
             if per_input in sizes and method in errors and least < np.inf:
                 ratios.append(errors[method] / least)
         return np.array(ratios)
-
-
-def print_table(header, rows):
-    """Print a table as Markdown."""
-    for cells in [header, ["---"] * len(header), *rows]:
-        print(f"| {' | '.join(cells)} |")
 
 
 def print_summary(results):
@@ -366,7 +343,8 @@ def main(arguments=None):
         print_summary(results)
         draw_errors(results, options.picture)
     else:
-        measure(options.functions, options.per_input, options.seeds, options.methods, options.out)
+        todo = tasks(usable(options.functions), options.per_input, options.seeds, installed(options.methods))
+        measure(options.out, COLUMNS, KEY, todo, run)
 
 
 if __name__ == "__main__":

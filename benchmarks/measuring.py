@@ -1,14 +1,16 @@
-"""What benchmarks share: rows of a table, calls that are timed in turn, and the machine."""
+"""What benchmarks share: rows of a table, calls that are timed in turn, files of results, and the machine."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -73,6 +75,78 @@ def slope(sizes: Iterable[float], values: Iterable[float]) -> float:
     """Return the power of the size by which values grow, from the two largest sizes."""
     (a, b), (y, z) = list(sizes)[-2:], list(values)[-2:]
     return float(np.log(z / y) / np.log(b / a))
+
+
+def read(path: Path | str) -> list[dict[str, str]]:
+    """Return the rows of a file of results."""
+    with Path(path).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def cell(value: object) -> str:
+    """Return a value as it is written to a file of results."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def measure(
+    path: Path,
+    columns: Sequence[str],
+    key: Sequence[str],
+    tasks: Iterable[tuple[object, ...]],
+    run: Callable[..., dict[str, object]],
+    n_jobs: int = 1,
+) -> None:
+    """Run the tasks that are not yet in a file of results, and add a row for each as soon as it is ready.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it is made if it is not there.
+    columns : sequence of str
+        Its columns. What else a row has is printed, and not written.
+    key : sequence of str
+        The columns that name a task, in the order of its entries.
+    tasks : iterable of tuple
+        The arguments of ``run``.
+    run : callable
+        Returns the row of a task.
+    n_jobs : int
+        The number of processes.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+", newline="") as file:
+        file.seek(0)
+        there = csv.DictReader(file)
+        if there.fieldnames not in (None, list(columns)):
+            raise ValueError(f"{path} must have the columns {list(columns)}, got {there.fieldnames}")
+        done = {tuple(row[column] for column in key) for row in there}
+        writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+        if there.fieldnames is None:
+            writer.writeheader()
+        for row in _finished(run, [task for task in tasks if tuple(map(cell, task)) not in done], n_jobs):
+            writer.writerow({name: cell(value) for name, value in row.items()})
+            file.flush()
+            others = [value for name, value in row.items() if name not in columns]
+            print(*(cell(row.get(name, "-")) for name in columns), *others, flush=True)
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table as Markdown."""
+    print(f"| {' | '.join(header)} |\n|{'---|' * len(header)}")
+    for cells in rows:
+        print(f"| {' | '.join(cells)} |")
+
+
+def _finished(
+    run: Callable[..., dict[str, object]], tasks: Sequence[tuple[object, ...]], n_jobs: int
+) -> Iterator[dict[str, object]]:
+    """Yield the rows of tasks as they are ready."""
+    if n_jobs == 1:
+        yield from (run(*task) for task in tasks)
+        return
+    with ProcessPoolExecutor(n_jobs) as pool:
+        for future in as_completed([pool.submit(run, *task) for task in tasks]):
+            yield future.result()
 
 
 MEMORY = """

@@ -48,7 +48,7 @@ def draw_collection(path):
 
 def draw_trust(path):
     """Draw the reported error of each fit beside the true one, and the band in which it is right within a factor 3."""
-    rows = [row for row in read("trust.csv") if row["part"] == "few"]
+    rows = [row for row in read("trust.csv") if (row["model"], row["part"]) == ("sampled", "few")]
     sizes = sorted({int(row["samples"]) for row in rows})
     colors = plt.colormaps["viridis_r"](np.linspace(0.1, 1, len(sizes)))
     figure, panels = plt.subplots(1, 2, figsize=(9, 4.3), layout="constrained", sharex=True, sharey=True)

@@ -11,13 +11,14 @@ does not count as the best.
 """
 
 import argparse
-import csv
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from measuring import measure, read
 from nurf import RandomFeatureRegressor
 
 SAMPLES, NEURONS, FRESH = 5000, 2000, 10_000
@@ -108,28 +109,6 @@ def run(name, setting):
     return {"function": name, "dimension": dimension, "setting": setting, **numbers, "neurons": len(model.hyperplanes_)}
 
 
-def measure(names, settings, out):
-    """Fit what is not yet in the file, and add it there."""
-    done = {(row["function"], row["setting"]) for row in read(out)} if out.exists() else set()
-    todo = [(name, setting) for name in names for setting in settings if (name, setting) not in done]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if not done:
-            writer.writeheader()
-        for task in todo:
-            row = run(*task)
-            writer.writerow(row)
-            file.flush()
-            print(*row.values(), flush=True)
-
-
-def read(path):
-    """Return the rows of a file."""
-    with Path(path).open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def print_table(path):
     """Print errors, own estimates, seconds, and how far the default is from the best."""
     rows = {(row["function"], row["setting"]): row for row in read(path)}
@@ -161,7 +140,8 @@ def main():
     parser.add_argument("--table", nargs="+", metavar="CSV", help="print these files, and fit nothing")
     arguments = parser.parse_args()
     if not arguments.table:
-        measure(arguments.functions, arguments.settings, arguments.out)
+        tasks = product(arguments.functions, arguments.settings)
+        measure(arguments.out, COLUMNS, ["function", "setting"], tasks, run)
     for path in arguments.table or [arguments.out]:
         print_table(path)
 

@@ -17,7 +17,6 @@ those of values with the same noise. Seconds are those of one core.
 """
 
 import argparse
-import csv
 import time
 from functools import partial
 from importlib import import_module
@@ -26,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
+from measuring import measure, read
 from nurf import DeepFeatureRegressor, RandomFeatureRegressor, Surrogate, problems
 
 CASES = {
@@ -94,31 +94,17 @@ def run(model, case, data, seed):
     return row
 
 
-def read(path):
-    """Return the rows that are there."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+def measured(seed, case, data, method):
+    """Return the row of a method."""
+    return run(METHODS[method](seed), case, data, seed) | {"method": method}
 
 
-def add(path, row):
-    """Add a row to a file."""
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
-    print(row, flush=True)
-
-
-def measure(path, cases, methods, kinds, n_seeds):
-    """Fit what is not yet in the file, and add it there."""
-    done = {(row["case"], row["data"], row["method"], row["seed"]) for row in read(path)}
-    for seed, case, data, method in product(range(n_seeds), cases, kinds, methods):
-        if (case, data, method, str(seed)) not in done:
-            add(path, run(METHODS[method](seed), case, data, seed) | {"method": method})
+def measured_course(case, method):
+    """Return the row of a method with one of its sizes."""
+    name, place = method.rsplit(" ", 1)
+    make = COURSE[name][int(place)]
+    model = make(seed=0) if name == "torch" else make(random_state=0)
+    return run(model, case, "gradients", 0) | {"method": method}
 
 
 def table(path):
@@ -136,17 +122,6 @@ def table(path):
                 f"| {case} | {data} | {method} | {np.median(errors):.2e} ({errors.min():.1e}, {errors.max():.1e}) | "
                 f"{np.median(seconds):.1f} | {estimate} | {coverage} | {len(some)} |"
             )
-
-
-def measure_course(path):
-    """Fit each method with more and more time, and add what is not yet in the file."""
-    done = {(row["case"], row["method"]) for row in read(path)}
-    for case, (name, makers) in product(SHOWN, COURSE.items()):
-        for place, make in enumerate(makers):
-            method = f"{name} {place}"
-            if (case, method) not in done:
-                model = make(seed=0) if name == "torch" else make(random_state=0)
-                add(path, run(model, case, "gradients", 0) | {"method": method})
 
 
 def draw_course(path, picture):
@@ -184,10 +159,12 @@ def main():
     if arguments.table is not None:
         table(arguments.table)
     if arguments.course is not None:
-        measure_course(arguments.course)
+        methods = [f"{name} {place}" for name, makers in COURSE.items() for place in range(len(makers))]
+        measure(arguments.course, COLUMNS, ["case", "method"], product(SHOWN, methods), measured_course)
         draw_course(arguments.course, arguments.picture)
     if arguments.out is not None:
-        measure(arguments.out, arguments.cases, arguments.methods, arguments.data, arguments.seeds)
+        tasks = product(range(arguments.seeds), arguments.cases, arguments.data, arguments.methods)
+        measure(arguments.out, COLUMNS, ["seed", "case", "data", "method"], tasks, measured)
 
 
 if __name__ == "__main__":

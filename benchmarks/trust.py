@@ -1,10 +1,12 @@
-"""Measure whether the default estimator knows how wrong it is, and whether bad gradients hurt it.
+"""Measure whether models know how wrong they are, and whether bad gradients hurt them.
 
-    python benchmarks/trust.py --out results.csv [--samples 30 60] [--seeds 5] [--parts few wrong] [--jobs 1]
+    python benchmarks/trust.py --out results.csv [--models sampled wide] [--parts few wrong hard] [--functions ridge]
+                               [--samples 30 60] [--seeds 5] [--jobs 1]
     python benchmarks/trust.py --table results.csv
 
 The first form fits and adds a row of `results.csv` for each fit; rows that are there already are kept, so that a run
-can be stopped and taken up again. The second prints the tables as Markdown.
+can be stopped and taken up again. The second prints the tables as Markdown. Models are the estimators of nurf with
+default settings; `Surrogate` has no limit of time, so that other work on the machine does not change its model.
 
 Part "few": eight functions of different kinds, 8 to 300 samples, noise of 0, 1% and 20%, with and without gradients.
 Noise is Gaussian, in units of the standard deviation of the values and of the root mean square of each partial
@@ -12,35 +14,54 @@ derivative. Errors, intervals and standard deviations are those of 2000 fresh me
 
 Part "wrong": six of the functions, 60 to 500 samples without noise, gradients that are noisy or wrong. Errors are
 compared with those of the same fit without gradients.
+
+Part "hard": cases that tell honest estimates from others. Sums of functions of 50 and 200 single inputs, with about as
+few samples; numbers that have nothing to do with the inputs; the deflection of a beam, whose error is that of few
+points near the edges, from gradients.
 """
 
 import argparse
-import csv
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nurf import RandomFeatureRegressor
+from measuring import measure, print_table
+from measuring import read as read_rows
+from nurf import (
+    DeepFeatureRegressor,
+    KernelFeatureRegressor,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    Surrogate,
+)
 
+MODELS = {
+    "sampled": RandomFeatureRegressor,
+    "wide": KernelFeatureRegressor,
+    "trained": DeepFeatureRegressor,
+    "sparse": SparseFeatureRegressor,
+    "surrogate": partial(Surrogate, None),
+}
+SEEDS = {"few": 5, "wrong": 5, "hard": 4}
 SAMPLES = (8, 15, 30, 60, 120, 300)
-NOISES = (0.0, 0.01, 0.2)
+NOISES = (0, 0.01, 0.2)
 WRONG_SAMPLES = (60, 150, 500)
 FRESH = 2000
 STEP = 1e-6  # of central differences
 SMALLEST = 1e-8  # errors below that are rounding, and count as that
 NORMAL = 1.6449  # standard deviations that hold 0.9 of a normal distribution
+FACTOR = 3  # a reported error that is off by less is right
+FEW = 30  # fewer samples are few
+RIGHT = (0.8, 0.9)  # the share of fits that should be right: with few samples, and with more
+COVERAGE = (0.85, 0.95)  # what intervals that promise 0.9 should hold on the mean
+KEY = ["model", "part", "function", "samples", "noise", "gradients", "seed"]
 COLUMNS = [
-    "part",
-    "function",
-    "samples",
-    "noise",
-    "gradients",
-    "seed",
+    *KEY,
     "error",
     "reported",
     "baseline",
@@ -94,6 +115,22 @@ def peak(X):
     return 1 / (1 + 8 * np.sum((X - 0.3) ** 2, axis=1)) + 0.3 * X[:, 0]
 
 
+def weighted(X):
+    """A sum of functions of any number of inputs, each with a weight."""
+    return np.sin(2 * X) @ np.random.default_rng(X.shape[1]).standard_normal(X.shape[1])
+
+
+def nothing(X):
+    """Numbers that have nothing to do with the inputs."""
+    return np.random.default_rng(crc32(X.tobytes())).standard_normal(len(X))
+
+
+def beam(X):
+    """The deflection of a beam: load, length, modulus, height."""
+    load, length, modulus, height = 5.5 + 4.5 * X[:, 0], 2 + X[:, 1], 2 + X[:, 2], 1 + 0.5 * X[:, 3]
+    return 4 * load * length**3 / (modulus * height**4)
+
+
 FUNCTIONS = {
     "product": (product, 6),
     "additive": (additive, 5),
@@ -105,6 +142,18 @@ FUNCTIONS = {
     "peak": (peak, 3),
 }
 SMOOTH = [name for name in FUNCTIONS if name not in ("kinked", "step")]  # where gradients say what values do
+HARD_FUNCTIONS = {
+    "sum of 200": (weighted, 200),
+    "sum of 50": (weighted, 50),
+    "noise": (nothing, 200),
+    "beam": (beam, 4),
+}
+HARD = {  # samples and gradients of each
+    "sum of 200": [(100, "none"), (161, "none")],
+    "sum of 50": [(161, "none")],
+    "noise": [(200, "none")],
+    "beam": [(300, "exact")],
+}
 WRONG = {
     "none": None,
     "exact": lambda g, y, rng: g,
@@ -113,6 +162,7 @@ WRONG = {
     "200% noise": lambda g, y, rng: noisy(g, 2.0, rng),
     "shuffled": lambda g, y, rng: rng.permutation(g),
     "negated": lambda g, y, rng: -g,
+    "columns reversed": lambda g, y, rng: g[:, ::-1],
     "one row x 1e6": lambda g, y, rng: np.where(np.arange(len(g))[:, None] == len(g) // 2, 1e6 * g, g),
 }
 
@@ -130,7 +180,7 @@ def gradients_of(function, X):
 
 def make(part, name, samples, noise, kind, seed):
     """Return samples, values, gradients or None, and fresh measurements of both."""
-    function, d = FUNCTIONS[name]
+    function, d = (FUNCTIONS | HARD_FUNCTIONS)[name]
     rng = np.random.default_rng([crc32(f"{name} {samples}".encode()), seed])
     X, fresh = rng.uniform(-1, 1, (samples, d)), rng.uniform(-1, 1, (FRESH, d))
     sets = []
@@ -160,166 +210,262 @@ def root_mean_square(errors):
     return float(np.sqrt(np.mean(errors**2)))
 
 
-def run(*task):
-    """Return the row of one fit."""
-    part, seed = task[0], task[-1]
-    X, y, gradients, fresh, truth, slopes = make(*task)
-    options = {} if gradients is None else {"gradients": gradients}
-    row = dict(zip(COLUMNS, task, strict=False))
-    unit = np.std(truth)
+def make_model(name, seed):
+    """Return a model with default settings, and with these random numbers if it has any."""
+    model = MODELS[name]()
+    return model.set_params(random_state=seed) if "random_state" in model.get_params() else model
+
+
+def run(model, part, *case):
+    """Return the row of one fit, with no number as the error where it failed."""
+    data = make(part, *case)
+    row = dict(zip(KEY, (model, part, *case), strict=True))
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = time.process_time()
-        model = RandomFeatureRegressor(random_state=seed).fit(X, y, **options)
-        row["seconds"] = time.process_time() - start
-        predictions, deviations = model.predict(fresh, return_std=True)
-        row["error"] = root_mean_square(predictions - truth) / unit
-        row["reported"] = model.estimated_error_ / unit
-        if part == "few":
-            row["baseline"] = baseline(X, y, gradients, fresh, truth) / unit
-            low, high = model.predict_interval(fresh, 0.9).T
-            row["interval"] = np.mean((low <= truth) & (truth <= high))
-            row["std"] = np.mean(np.abs(predictions - truth) <= NORMAL * deviations)
-            predictions, deviations = model.predict_gradient(fresh, return_std=True)
-            row["gradient std"] = np.mean(np.abs(predictions - slopes) <= NORMAL * deviations)
-    return {key: _cell(value) for key, value in row.items()}
+        try:
+            return row | fit_and_test(make_model(model, case[-1]), part, *data)
+        except (ValueError, RuntimeError, np.linalg.LinAlgError) as failure:
+            return row | {"error": "nan", "failure": failure}
 
 
-def _cell(value):
-    """Return a value as it is written to the file."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def fit_and_test(model, part, X, y, gradients, fresh, truth, slopes):
+    """Return the results of one fit."""
+    options, unit = {} if gradients is None else {"gradients": gradients}, np.std(truth)
+    start = time.process_time()
+    model.fit(X, y, **options)
+    results = {"seconds": time.process_time() - start}
+    predictions, deviations = model.predict(fresh, return_std=True)
+    results["error"] = root_mean_square(predictions - truth) / unit
+    results["reported"] = model.estimated_error_ / unit
+    if part != "wrong":
+        low, high = model.predict_interval(fresh, 0.9).T
+        results["interval"] = np.mean((low <= truth) & (truth <= high))
+        results["std"] = np.mean(np.abs(predictions - truth) <= NORMAL * deviations)
+    if part == "few":
+        results["baseline"] = baseline(X, y, gradients, fresh, truth) / unit
+        predictions, deviations = model.predict_gradient(fresh, return_std=True)
+        results["gradient std"] = np.mean(np.abs(predictions - slopes) <= NORMAL * deviations)
+    return results
 
 
-def tasks(parts, samples, seeds):
-    """Return all fits."""
-    found = []
-    if "few" in parts:
-        kinds = ("none", "exact")
-        found += [
-            ("few", name, n, noise, kind, seed)
-            for seed in range(seeds)
+def cases(part, names, samples, seeds):
+    """Return the fits of one part, without the model."""
+    seeds = range(seeds or SEEDS[part])
+    if part == "few":
+        return [
+            (name, n, noise, kind, seed)
+            for seed in seeds
             for n in samples or SAMPLES
             for noise in NOISES
-            for kind in kinds
+            for kind in ("none", "exact")
             for name in FUNCTIONS
+            if name in names
         ]
-    if "wrong" in parts:
-        found += [
-            ("wrong", name, n, 0.0, kind, seed)
-            for seed in range(seeds)
+    if part == "wrong":
+        return [
+            (name, n, 0, kind, seed)
+            for seed in seeds
             for n in samples or WRONG_SAMPLES
             for kind in WRONG
             for name in SMOOTH
+            if name in names
         ]
-    return found
-
-
-def measure(todo, out, n_jobs):
-    """Fit what is not yet in the file, and add it there."""
-    done = {tuple(row[column] for column in COLUMNS[:6]) for row in read(out)} if out.exists() else set()
-    todo = [task for task in todo if tuple(map(_cell, task)) not in done]
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("a", newline="") as file, ProcessPoolExecutor(n_jobs) as pool:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if not done:
-            writer.writeheader()
-        for future in as_completed([pool.submit(run, *task) for task in todo]):
-            writer.writerow(future.result())
-            file.flush()
+    return [
+        (name, n, 0, kind, seed)
+        for seed in seeds
+        for name, sizes in HARD.items()
+        for n, kind in sizes
+        if name in names and (not samples or n in samples)
+    ]
 
 
 def read(path):
-    """Return the rows of a file."""
-    with Path(path).open(newline="") as file:
-        return list(csv.DictReader(file))
+    """Return the rows of a file; those of a file that does not name models are of sampled networks."""
+    return [{"model": "sampled"} | row for row in read_rows(path)]
 
 
 def column(rows, name):
-    """Return a column as numbers."""
-    return np.array([float(row[name]) for row in rows])
+    """Return a column as numbers, none where the fit failed."""
+    return np.array([float(row[name] or "nan") for row in rows])
+
+
+def reported_over_true(rows):
+    """Return the reported over the true errors, none where the fit failed."""
+    return np.maximum(column(rows, "reported"), SMALLEST) / np.maximum(column(rows, "error"), SMALLEST)
+
+
+def share_right(rows):
+    """Return the share of fits whose reported error is right; failures are wrong."""
+    ratios = reported_over_true(rows)
+    return np.mean((ratios > 1 / FACTOR) & (ratios < FACTOR))
+
+
+def mean_of(rows, name):
+    """Return the mean of a column over the fits that did not fail."""
+    numbers = column(rows, name)
+    return np.mean(numbers[~np.isnan(numbers)]) if not np.isnan(numbers).all() else np.nan
+
+
+def number_of_samples(row):
+    return int(row["samples"])
+
+
+def print_honesty(rows):
+    """Print for each model and number of samples how often reported errors are right, and what intervals hold."""
+    sizes = sorted(set(map(number_of_samples, rows)))
+    table = []
+    for model in MODELS:
+        parts = [[row for row in rows if row["model"] == model and number_of_samples(row) == n] for n in sizes]
+        if any(parts):
+            table.append([model, *(_honesty(part, n) if part else "" for part, n in zip(parts, sizes, strict=True))])
+    print(
+        f"Share of fits with reported / true in 1/{FACTOR}..{FACTOR}, and mean coverage of intervals for a nominal "
+        f"0.9; in bold a share below {RIGHT[0]:.0%} ({RIGHT[1]:.0%} from {FEW} samples on), and a mean outside of "
+        f"{COVERAGE[0]}..{COVERAGE[1]}.\n"
+    )
+    print_table(["model", *map(str, sizes)], table)
+
+
+def _honesty(rows, samples):
+    """Return the share of reported errors that are right and the mean coverage, in bold where they miss their aim."""
+    aim = RIGHT[samples >= FEW]
+    right, coverage = share_right(rows), mean_of(rows, "interval")
+    cells = (f"{right:.0%}", right >= aim), (f"{coverage:.2f}", COVERAGE[0] <= coverage <= COVERAGE[1])
+    return ", ".join(text if good else f"**{text}**" for text, good in cells)
 
 
 def print_few(rows):
     """Print what few samples give, and how much of it the estimates, intervals and deviations know."""
-    print(
-        "| samples | gradients | error | reported | in 1/3..3 | least | most | worse than mean or affine by 1.2 | s |"
-    )
-    print(f"|{'---|' * 9}")
-    groups = sorted(
-        {(int(row["samples"]), row["gradients"]) for row in rows}, key=lambda key: (key[0], key[1] == "exact")
-    )
-    for samples, kind in groups:
-        part = [row for row in rows if (int(row["samples"]), row["gradients"]) == (samples, kind)]
-        errors, reported, simple = (column(part, name) for name in ("error", "reported", "baseline"))
-        ratios = np.maximum(reported, SMALLEST) / np.maximum(errors, SMALLEST)
-        cells = [
-            f"{np.median(errors):.2g}",
-            f"{np.median(reported):.2g}",
-            f"{np.mean((ratios > 1 / 3) & (ratios < 3)):.0%}",
-            f"{ratios.min():.2g}",
-            f"{ratios.max():.2g}",
-            f"{np.mean(errors > 1.2 * simple):.0%}, worst {np.max(errors / simple):.2g}",
-            f"{np.mean(column(part, 'seconds')):.2g}",
-        ]
-        print(f"| {samples} | {'yes' if kind == 'exact' else 'no'} | {' | '.join(cells)} |")
+    header = ["samples", "gradients", "error", "reported", f"in 1/{FACTOR}..{FACTOR}", "least", "most"]
+    groups = sorted({(number_of_samples(row), row["gradients"] == "exact") for row in rows})
+    table = []
+    for samples, informed in groups:
+        part = [row for row in rows if (number_of_samples(row), row["gradients"] == "exact") == (samples, informed)]
+        errors, ratios = np.nan_to_num(column(part, "error"), nan=np.inf), reported_over_true(part)
+        relative = errors / np.nan_to_num(column(part, "baseline"), nan=1.0)
+        table.append(
+            [
+                str(samples),
+                "yes" if informed else "no",
+                f"{np.median(errors):.2g}",
+                f"{np.median(np.nan_to_num(column(part, 'reported'), nan=np.inf)):.2g}",
+                f"{share_right(part):.0%}",
+                f"{np.fmin.reduce(ratios):.2g}",
+                f"{np.fmax.reduce(ratios):.2g}",
+                f"{np.mean(relative > 1.2):.0%}, worst {np.max(relative):.2g}",
+                f"{mean_of(part, 'seconds'):.2g}",
+            ]
+        )
+    print_table([*header, "worse than mean or affine by 1.2", "s"], table)
     for name in ("interval", "std", "gradient std"):
         print(f"\nCoverage of {name} for a nominal 0.9: mean over all fits (least mean of a function)\n")
-        sizes = sorted({samples for samples, _ in groups})
-        print(f"| gradients | {' | '.join(map(str, sizes))} |\n|{'---|' * (1 + len(sizes))}")
-        for kind in ("none", "exact"):
-            cells = []
-            for samples in sizes:
-                part = [row for row in rows if (int(row["samples"]), row["gradients"]) == (samples, kind)]
-                means = {f: column([row for row in part if row["function"] == f], name).mean() for f in FUNCTIONS}
-                cells.append(
-                    f"{np.mean(list(means.values())):.2f} ({min(means.values()):.2f} {min(means, key=means.get)})"
-                )
-            print(f"| {'yes' if kind == 'exact' else 'no'} | {' | '.join(cells)} |")
+        print_coverage(rows, name)
+
+
+def print_coverage(rows, name):
+    """Print the mean coverage over all fits, and the least mean of a function."""
+    sizes, fitted = sorted(set(map(number_of_samples, rows))), {row["function"] for row in rows}
+    table = []
+    for kind, answer in (("none", "no"), ("exact", "yes")):
+        cells = []
+        for samples in sizes:
+            part = [row for row in rows if (number_of_samples(row), row["gradients"]) == (samples, kind)]
+            means = {f: mean_of([row for row in part if row["function"] == f], name) for f in FUNCTIONS if f in fitted}
+            least = min(means, key=lambda function: np.nan_to_num(means[function], nan=np.inf))
+            cells.append(f"{mean_of(part, name):.2f} ({means[least]:.2f} {least})")
+        table.append([answer, *cells])
+    print_table(["gradients", *map(str, sizes)], table)
 
 
 def print_wrong(rows):
     """Print errors over those without gradients."""
-    sizes = sorted({int(row["samples"]) for row in rows})
-    print(f"| gradients | {' | '.join(f'{n} samples' for n in sizes)} |\n|{'---|' * (1 + len(sizes))}")
-    plain = {
-        (row["function"], row["samples"], row["seed"]): float(row["error"])
-        for row in rows
-        if row["gradients"] == "none"
-    }
-    for kind in list(WRONG)[1:]:
+    sizes = sorted(set(map(number_of_samples, rows)))
+    errors = {(row["gradients"], *_data_set(row)): np.nan_to_num(float(row["error"]), nan=np.inf) for row in rows}
+    table = []
+    for kind in [kind for kind in WRONG if kind != "none" and any(row["gradients"] == kind for row in rows)]:
         cells = []
         for n in sizes:
-            part = [row for row in rows if row["gradients"] == kind and int(row["samples"]) == n]
-            ratios = np.array(
-                [float(row["error"]) / plain[row["function"], row["samples"], row["seed"]] for row in part]
-            )
+            pairs = [
+                (errors[kind, *data], errors["none", *data])
+                for data in dict.fromkeys(_data_set(row) for row in rows if number_of_samples(row) == n)
+                if (kind, *data) in errors and ("none", *data) in errors
+            ]
+            ratios = np.divide(*np.transpose(pairs)) if pairs else np.array([np.nan])
             cells.append(f"{np.median(ratios):.2f}, worst {ratios.max():.2f}, {np.mean(ratios > 1.1):.0%} above 1.1")
-        print(f"| {kind} | {' | '.join(cells)} |")
+        table.append([kind, *cells])
+    print_table(["gradients", *(f"{n} samples" for n in sizes)], table)
+
+
+def _data_set(row):
+    """Return what names the samples and values of a row."""
+    return row["function"], row["samples"], row["seed"]
+
+
+def print_hard(rows):
+    """Print reported and true errors and the coverage of intervals, for each case."""
+    header = ["function", "samples", "true", "reported", "reported / true of each seed", "coverage of intervals", "s"]
+    table = []
+    for name, samples in dict.fromkeys((row["function"], row["samples"]) for row in sorted(rows, key=_place)):
+        part = [row for row in rows if (row["function"], row["samples"]) == (name, samples)]
+        ratios = reported_over_true(part)
+        table.append(
+            [
+                name,
+                samples,
+                f"{np.median(column(part, 'error')):.2g}",
+                f"{np.median(column(part, 'reported')):.2g}",
+                ", ".join(f"{ratio:.2g}" if 1 / FACTOR < ratio < FACTOR else f"**{ratio:.2g}**" for ratio in ratios),
+                f"{mean_of(part, 'interval'):.2f}",
+                f"{mean_of(part, 'seconds'):.2g}",
+            ]
+        )
+    print_table(header, table)
+
+
+def _place(row):
+    """Return what the rows of hard cases are sorted by."""
+    return list(HARD).index(row["function"]), number_of_samples(row), int(row["seed"])
+
+
+PARTS = {"few": print_few, "wrong": print_wrong, "hard": print_hard}
 
 
 def print_tables(path):
     """Print all tables as Markdown."""
     rows = read(path)
-    for part, show in {"few": print_few, "wrong": print_wrong}.items():
-        chosen = [row for row in rows if row["part"] == part]
-        if chosen:
-            print(f"\n**{part}**: {len(chosen)} fits\n")
-            show(chosen)
+    few = [row for row in rows if row["part"] == "few"]
+    if few:
+        print_honesty(few)
+    for model in MODELS:
+        for part, show in PARTS.items():
+            chosen = [row for row in rows if (row["model"], row["part"]) == (model, part)]
+            if chosen:
+                print(f"\n**{model}, {part}**: {len(chosen)} fits\n")
+                show(chosen)
 
 
-def main():
+def main(arguments=None):
+    names = list(FUNCTIONS | HARD_FUNCTIONS)
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--models", nargs="+", default=["sampled"], choices=MODELS)
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
+    parser.add_argument("--functions", nargs="+", default=names, choices=names, metavar="NAME")
     parser.add_argument("--samples", nargs="+", type=int, help="numbers of samples")
-    parser.add_argument("--seeds", type=int, default=5, help="number of data sets for each case")
-    parser.add_argument("--parts", nargs="+", default=["few", "wrong"], choices=["few", "wrong"])
+    parser.add_argument("--seeds", type=int, help=f"number of data sets for each case, by default {SEEDS}")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "trust.csv")
     parser.add_argument("--jobs", type=int, default=1, help="number of processes, each of one thread")
     parser.add_argument("--table", metavar="CSV", help="print this file, and fit nothing")
-    arguments = parser.parse_args()
-    if arguments.table:
-        print_tables(arguments.table)
-    else:
-        measure(tasks(arguments.parts, arguments.samples, arguments.seeds), arguments.out, arguments.jobs)
+    options = parser.parse_args(arguments)
+    if options.table:
+        print_tables(options.table)
+        return
+    tasks = [
+        (model, part, *case)
+        for model in options.models
+        for part in options.parts
+        for case in cases(part, options.functions, options.samples, options.seeds)
+    ]
+    measure(options.out, COLUMNS, KEY, tasks, run, options.jobs)
 
 
 if __name__ == "__main__":

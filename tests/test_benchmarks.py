@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -160,3 +161,141 @@ def test_peers_are_drawn_with_what_is_installed(monkeypatch, tmp_path, capsys):
     assert 0.01 < np.mean(image[..., :3] < 0.9) < 0.5
     peers.main(case)
     assert len(peers.read(tmp_path / "bench_peers.csv")) == len(rows)
+
+
+@pytest.fixture
+def trust(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return import_module("trust")
+
+
+def test_trust_is_measured_once_for_each_model(trust, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(trust, "NOISES", (0,))
+    monkeypatch.setitem(trust.HARD, "beam", [(20, "exact")])
+    monkeypatch.setitem(trust.MODELS, "trained", partial(DummyRegressor, strategy="none"))  # which fails
+    out = tmp_path / "trust.csv"
+    case = ["--functions", "ridge", "beam", "--samples", "8", "20", "--seeds", "1", "--out", str(out)]
+    trust.main([*case, "--parts", "few", "--models", "wide"])
+    trust.main([*case, "--parts", "few", "hard", "--models", "wide", "trained"])
+    rows = {tuple(row[name] for name in trust.KEY): row for row in trust.read(out)}
+    assert len(rows) == len(trust.read(out)) == 2 * (2 * 2 + 1)
+    for key, row in rows.items():
+        if key[0] == "trained":
+            assert row["error"] == "nan"
+        else:
+            assert 0 <= float(row["interval"]) <= 1
+            assert float(row["error"]) > 0 < float(row["reported"])
+    capsys.readouterr()
+    trust.main(["--table", str(out)])
+    printed = capsys.readouterr().out.splitlines()
+    assert "| trained | **0%**, **nan** | **0%**, **nan** |" in printed
+    assert [line for line in printed if line.startswith("**")] == [
+        "**wide, few**: 4 fits",
+        "**wide, hard**: 1 fits",
+        "**trained, few**: 4 fits",
+        "**trained, hard**: 1 fits",
+    ]
+
+
+def test_trust_says_which_models_miss_what_they_promise(trust, tmp_path, capsys):
+    out = tmp_path / "old.csv"  # without a model: those of sampled networks
+    rows = [(30, ratio, coverage) for ratio, coverage in [(1, 0.8), (0.4, 0.9), (2.9, 0.9), (0.3, 0.9)]]
+    rows += [(8, 1, 0.9)] * 4 + [(8, 3.1, 0.9)]
+    lines = [
+        f"few,ridge,{n},0,none,{seed},0.1,{ratio / 10},1,{held},1,1,1" for seed, (n, ratio, held) in enumerate(rows)
+    ]
+    lines += [f"wrong,ridge,60,0,{kind},0,{error},1,,,,,1" for kind, error in (("none", 0.1), ("negated", 0.12))]
+    lines.append("hard,beam,300,0,exact,0,0.1,0.02,,0.9,0.9,,1")
+    out.write_text("\n".join([",".join(trust.COLUMNS[1:]), *lines]) + "\n")
+    trust.main(["--table", str(out)])
+    printed = capsys.readouterr().out.splitlines()
+    assert "| sampled | 80%, 0.90 | **75%**, 0.88 |" in printed
+    assert "| negated | 1.20, worst 1.20, 100% above 1.1 |" in printed
+    assert "| beam | 300 | 0.1 | 0.02 | **0.2** | 0.90 | 1 |" in printed
+    with pytest.raises(ValueError, match="must have the columns"):
+        trust.main(["--out", str(out)])
+
+
+def test_trust_has_rows_of_all_samples_that_are_documented(trust):
+    rows = trust.read(BENCHMARKS / "results" / "trust.csv")
+    kept = {(row["samples"], row["gradients"]) for row in rows if (row["model"], row["part"]) == ("sampled", "few")}
+    assert kept == {(str(n), kind) for n in trust.SAMPLES for kind in ("none", "exact")}
+
+
+@pytest.fixture
+def choosing(monkeypatch):
+    pytest.importorskip("uqtestfuns")
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return import_module("choosing")
+
+
+def test_the_choice_is_measured_once_beside_each_engine(choosing, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "choosing.csv"
+    case = ["--functions", "CurrinSine", "--sizes", "10 d", "--data", "values", "--out", str(out)]
+    choosing.main([*case, "--engines", "wide"])
+    choosing.main([*case, "--engines", "wide", "sampled"])
+    rows = choosing.read(out)
+    assert [(row["engines"], row["chosen"], row["samples"]) for row in rows] == [
+        ("wide", "wide", "10"),
+        ("sampled", "sampled", "10"),
+    ]
+    X, y, _, fresh, truth = choosing.part_of_collection("CurrinSine", "10 d")
+    assert len(X) == len(y) == 10
+    mean = np.sqrt(np.mean((np.mean(y) - truth) ** 2)) / np.std(truth)
+    assert all(0 < float(row["error"]) < mean < 1.5 for row in rows)
+    assert all(float(row["reported"]) > 0 < float(row["seconds"]) for row in rows)
+    _, _, _, same, _ = choosing.part_of_collection("CurrinSine", "50 d")
+    assert np.array_equal(fresh, same)
+
+    small = choosing.Case(partial(choosing.in_box, choosing.smooth, 5), 12, 5.0, ("gradients",))
+    monkeypatch.setattr(choosing, "CASES", {"5 inputs": small})
+    choosing.main(["--part", "table", "--cases", "5 inputs", "--engines", "wide", "--out", str(out)])
+    capsys.readouterr()
+    choosing.main(["--table", str(out)])
+    printed = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("| 5 inputs | 5 | 12 | gradients | 5 s |  | ") for line in printed)
+
+
+def test_the_choice_costs_its_error_over_the_least_one(choosing, tmp_path, capsys):
+    out = tmp_path / "choosing.csv"
+    errors = {
+        "A": {"all": 0.4, "wide": 0.1, "sampled": 0.4, "trained": "nan"},
+        "B": {"all": 1e-9, "wide": 1e-9, "sampled": 1e-12, "trained": 1},  # below rounding
+        "C": {"all": 0.1, "wide": 0.1, "sampled": 0.2, "trained": 0.2},
+        "D": {"all": 0.1, "wide": 0.2},  # not complete
+    }
+    lines = [",".join(choosing.COLUMNS)]
+    for name, found in errors.items():
+        for engines, error in found.items():
+            measured = ["", "", "", "failed: why"] if error == "nan" else [str(2 * error), "3", "wide", ""]
+            lines.append(",".join(["collection", name, "50 d", "values", engines, "2", "100", str(error), *measured]))
+    out.write_text("\n".join(lines) + "\n")
+    choosing.main(["--table", str(out)])
+    printed = capsys.readouterr().out.splitlines()
+    mean = 4 ** (1 / 3)
+    assert f"| 50 d | values | 3 | {mean:.2f} | 1.00 | 1 | 4 (A) | 9 | 3 |" in printed
+    assert "| 50 d | values | 2, 100%, 9 s | 3, 100%, 9 s | 1, 100%, 9 s | 0, 67%, 6 s |" in printed
+    assert (
+        "| A | 2 | 100 | 4.0e-01 (8.0e-01) | 1.0e-01 (2.0e-01) | 4.0e-01 (8.0e-01) | failed | wide | 4.00 |" in printed
+    )
+
+
+def test_budgets_that_are_not_kept_are_marked(monkeypatch, tmp_path, capsys):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    budgets = import_module("budgets")
+    out = tmp_path / "budgets.csv"
+    case = ["--samples", "12", "--dimensions", "2", "--data", "values", "--out", str(out)]
+    for _ in range(2):
+        budgets.main([*case, "--budgets", "2"])
+    (row,) = budgets.read(out)
+    assert 0 < float(row["seconds of a core"]) < 60 > float(row["seconds"])
+    assert 0 < float(row["error"]) < 1
+    with out.open("a") as file:
+        file.write("1,12,2,values,1.19,1,0.1,0.1,wide\n0.3,12,2,values,0.44,0.22,0.01,0.1,sampled\n")
+    capsys.readouterr()
+    budgets.main(["--table", str(out)])
+    printed = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in printed if line.startswith("| 12 | 2 | values |")]
+    assert line.startswith("| 12 | 2 | values | **0.44** (1.0e-02, sampled) | 1.2 (1.0e-01, wide) | ")
+    assert any(line.startswith("| budget exceeded | 1 of 1 | 0 of 1 | ") for line in printed)
+    assert any(line.startswith("| seconds of a core / of the clock | 0.50 | 0.84 |") for line in printed)
