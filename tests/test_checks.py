@@ -15,6 +15,7 @@ from nurf import (
     check_derivatives,
     problems,
 )
+from pairwise import pairwise
 
 SMOOTH = [  # between neighbours among 500 points the trapezoidal rule errs by less than a tenth
     problems.get("gaussian_bump"),
@@ -225,9 +226,9 @@ everywhere = pytest.mark.parametrize("problem", ALL, ids=lambda problem: f"{prob
 told = pytest.mark.parametrize("problem", TOLD, ids=lambda problem: f"{problem.name}-{problem.dimension}")
 
 
-@everywhere
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-@pytest.mark.parametrize(("n", "n_seeds"), [(8, 8), (20, 8), (100, 4), (1000, 2)])
+@pairwise(
+    everywhere, pytest.mark.parametrize(("n", "n_seeds"), [(8, 8), (20, 8), (100, 4), (1000, 2)]), noise=[0.0, 0.1]
+)
 def test_right_gradients_are_not_accused(problem, noise, n, n_seeds):
     findings = []
     for seed in range(n_seeds):
@@ -330,12 +331,14 @@ def test_one_scale_for_all_inputs_or_the_values_is_hinted_at():
     assert "the standard deviation of the values?" in check_derivatives(X, 50 * y, gradients / y.std()).message
 
 
-@pytest.mark.parametrize(
-    ("factor", "partial"),
-    [(0.25, False), (-1.0, False), (-1.0, True)],  # a quarter of one slope of many may hide in the noise
+@pairwise(
+    everywhere,
+    pytest.mark.parametrize(
+        ("factor", "partial"),
+        [(0.25, False), (-1.0, False), (-1.0, True)],  # a quarter of one slope of many may hide in the noise
+    ),
+    noise=[0.02, 0.1],
 )
-@pytest.mark.parametrize("noise", [0.02, 0.1])
-@everywhere
 def test_mistakes_beside_noise_are_not_confirmed(problem, factor, noise, partial):
     X, y, gradients = sample(problem, 2000, seed=2)
     y = y + noise * y.std() * np.random.default_rng(1).normal(size=len(y))
@@ -601,9 +604,7 @@ class TestNoise:
         assert "noisy" not in finding.message
         assert np.isnan(finding.value_noise) or finding.value_noise < 0.005 * y.std()
 
-    @everywhere
-    @pytest.mark.parametrize("level", [0.0, 0.01, 0.1])
-    @pytest.mark.parametrize("n", [200, 1000])
+    @pairwise(everywhere, level=[0.0, 0.01, 0.1], n=[200, 1000])
     def test_what_is_told_is_right(self, problem, level, n):
         X, y, gradients = sample(problem, n)
         finding = check_derivatives(X, y + level * y.std() * np.random.default_rng(1).normal(size=n), gradients)

@@ -24,6 +24,7 @@ from sklearn.preprocessing import (
 )
 
 from nurf import GradientPipeline, Jet, KernelFeatureRegressor, RandomFeatureRegressor, export
+from pairwise import pairwise
 
 
 def points(n=12, d=4, seed=0):
@@ -198,9 +199,7 @@ def data_of(model, X):
     return differences(value, X), differences(model.predict_gradient, X, 1e-3)
 
 
-@pytest.mark.parametrize("target", [None, "log"])
-@pytest.mark.parametrize("n_outputs", [0, 2])
-@pytest.mark.parametrize("name", SQUARE)
+@pairwise(target=[None, "log"], n_outputs=[0, 2], name=SQUARE)
 def test_the_regressor_is_given_derivatives_by_what_it_sees(name, n_outputs, target):
     X = points()
     model = made(SQUARE[name], Known(n_outputs), target=target)

@@ -15,6 +15,7 @@ from nurf.densities._profiles import MOLLIFIERS, psi
 from nurf.densities._samplers import SAMPLERS, Metropolis, Rejection
 from nurf.networks import Ball, Box
 from nurf.networks._hyperplanes import normalised
+from pairwise import pairwise
 from quadrature import LEVEL, exact_density, grid, histogram, p_value, product, rng_of, scattered, sphere
 
 WIDTH = 0.3
@@ -112,10 +113,7 @@ def test_there_is_no_quadrature_over_spheres_of_higher_dimension():
 
 
 # --- Candidates
-@pytest.mark.parametrize("outputs", [(), (2,)], ids=["one output", "two outputs"])
-@pytest.mark.parametrize("d", [1, 2, 3, 8])
-@every_formula
-@pytest.mark.parametrize("mollifier", list(MOLLIFIERS))
+@pairwise(every_formula, d=[1, 2, 3, 8], mollifier=list(MOLLIFIERS), outputs=[(), (2,)])
 def test_the_bound_holds_everywhere(d, s, data, mollifier, outputs):
     _, prepared = density_of(d, s, data, Ball(5.0), outputs, mollifier)
     rng = rng_of(1)
