@@ -250,11 +250,13 @@ def test_a_coarse_grid_is_no_mistake(frequency):
     assert check_derivatives(x, y, gradients).consistent is not False
 
 
-@told
-@pytest.mark.parametrize("noise", [0.0, 0.01])
-@pytest.mark.parametrize(
-    ("factor", "words"),
-    [(-1.0, "have the wrong sign"), (1000.0, "must be multiplied by 0.0"), (1 / 6, "must be multiplied by ")],
+@pairwise(
+    told,
+    pytest.mark.parametrize(
+        ("factor", "words"),
+        [(-1.0, "have the wrong sign"), (1000.0, "must be multiplied by 0.0"), (1 / 6, "must be multiplied by ")],
+    ),
+    noise=[0.0, 0.01],
 )
 def test_mistakes_of_all_partial_derivatives_are_named_on_all_problems(problem, noise, factor, words):
     X, y, gradients = sample(problem, 3000)
@@ -689,7 +691,7 @@ class TestSeveralOutputs:
 
 ESTIMATORS = [
     lambda action: RandomFeatureRegressor(30, width=0.5, growth=None, check_gradients=action, random_state=0),
-    lambda action: SparseFeatureRegressor(0.01, gradient_weight=0.1, check_gradients=action, random_state=0),
+    lambda action: SparseFeatureRegressor(0.1, gradient_weight=0.1, check_gradients=action, random_state=0),
     lambda action: KernelFeatureRegressor("gaussian", metric="scales", max_rows=200, check_gradients=action),
     lambda action: DeepFeatureRegressor((16, 16), steps=200, check_gradients=action, random_state=0),
 ]

@@ -165,9 +165,11 @@ def relative(derivatives, X, order=1):
     return derivatives * size if order == 1 else derivatives * size[:, None] * size
 
 
-@pytest.mark.parametrize("target", [None, "log", PowerTransformer(), StandardScaler()], ids=str)
-@pytest.mark.parametrize("n_outputs", [0, 2])
-@pytest.mark.parametrize("name", ["log", "pca 2", "polynomial", "numeric"])
+@pairwise(
+    target=[None, "log", PowerTransformer(), StandardScaler()],
+    n_outputs=[0, 2],
+    name=["log", "pca 2", "polynomial", "numeric"],
+)
 def test_predicted_derivatives_are_those_of_predictions(name, n_outputs, target):
     check_predictions(ALL[name], n_outputs, target)
 

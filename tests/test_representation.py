@@ -186,9 +186,7 @@ def test_coefficients_are_the_fourier_integral_of_the_bumps(d, s, data, mollifie
     assert_allclose(coefficients[:, 0], expected, atol=1e-4 * np.abs(expected).max(), rtol=0)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("s", [1, 2])
-@every_mollifier
+@pairwise(every_mollifier, d=[1, 2, 3], s=[1, 2])
 def test_values_gradients_and_hessians_give_the_same_coefficients(d, s, mollifier):
     planes = Uniform().prepare(scattered(d)).sample(60, rng_of(1))
     values, *others = (density_of(d, s, data, mollifier).coefficients(planes) for data in KINDS[: s + 1])
