@@ -543,13 +543,15 @@ def assert_fits_a_wave(density, activation, expected):
     assert model.score(fresh.X, fresh.y) > 0.99
 
 
-@pytest.mark.parametrize(("activation", "order"), [("sigmoid", 1), ("softplus", 2)])
+activations = pytest.mark.parametrize(("activation", "order"), [("sigmoid", 1), ("softplus", 2)])
+
+
 class TestInTheRegressor:
+    @activations
     def test_has_a_name(self, activation, order):
         assert_fits_a_wave("representation", activation, Representation(order))
 
-    @pytest.mark.parametrize("mollifier", ["logistic", "cauchy"])
-    @pytest.mark.parametrize("sampler", ["rejection", "metropolis"])
+    @pairwise(activations, mollifier=["logistic", "cauchy"], sampler=["rejection", "metropolis"])
     def test_is_a_density(self, activation, order, mollifier, sampler):
         density = Representation(order, mollifier=mollifier, sampler=sampler)
         assert_fits_a_wave(density, activation, density)
