@@ -15,6 +15,7 @@ from nurf import (
     check_derivatives,
     problems,
 )
+from pairwise import pairwise
 
 SMOOTH = [  # between neighbours among 500 points the trapezoidal rule errs by less than a tenth
     problems.get("gaussian_bump"),
@@ -225,9 +226,9 @@ everywhere = pytest.mark.parametrize("problem", ALL, ids=lambda problem: f"{prob
 told = pytest.mark.parametrize("problem", TOLD, ids=lambda problem: f"{problem.name}-{problem.dimension}")
 
 
-@everywhere
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-@pytest.mark.parametrize(("n", "n_seeds"), [(8, 8), (20, 8), (100, 4), (1000, 2)])
+@pairwise(
+    everywhere, pytest.mark.parametrize(("n", "n_seeds"), [(8, 8), (20, 8), (100, 4), (1000, 2)]), noise=[0.0, 0.1]
+)
 def test_right_gradients_are_not_accused(problem, noise, n, n_seeds):
     findings = []
     for seed in range(n_seeds):
@@ -249,11 +250,13 @@ def test_a_coarse_grid_is_no_mistake(frequency):
     assert check_derivatives(x, y, gradients).consistent is not False
 
 
-@told
-@pytest.mark.parametrize("noise", [0.0, 0.01])
-@pytest.mark.parametrize(
-    ("factor", "words"),
-    [(-1.0, "have the wrong sign"), (1000.0, "must be multiplied by 0.0"), (1 / 6, "must be multiplied by ")],
+@pairwise(
+    told,
+    pytest.mark.parametrize(
+        ("factor", "words"),
+        [(-1.0, "have the wrong sign"), (1000.0, "must be multiplied by 0.0"), (1 / 6, "must be multiplied by ")],
+    ),
+    noise=[0.0, 0.01],
 )
 def test_mistakes_of_all_partial_derivatives_are_named_on_all_problems(problem, noise, factor, words):
     X, y, gradients = sample(problem, 3000)
@@ -330,12 +333,14 @@ def test_one_scale_for_all_inputs_or_the_values_is_hinted_at():
     assert "the standard deviation of the values?" in check_derivatives(X, 50 * y, gradients / y.std()).message
 
 
-@pytest.mark.parametrize(
-    ("factor", "partial"),
-    [(0.25, False), (-1.0, False), (-1.0, True)],  # a quarter of one slope of many may hide in the noise
+@pairwise(
+    everywhere,
+    pytest.mark.parametrize(
+        ("factor", "partial"),
+        [(0.25, False), (-1.0, False), (-1.0, True)],  # a quarter of one slope of many may hide in the noise
+    ),
+    noise=[0.02, 0.1],
 )
-@pytest.mark.parametrize("noise", [0.02, 0.1])
-@everywhere
 def test_mistakes_beside_noise_are_not_confirmed(problem, factor, noise, partial):
     X, y, gradients = sample(problem, 2000, seed=2)
     y = y + noise * y.std() * np.random.default_rng(1).normal(size=len(y))
@@ -601,9 +606,7 @@ class TestNoise:
         assert "noisy" not in finding.message
         assert np.isnan(finding.value_noise) or finding.value_noise < 0.005 * y.std()
 
-    @everywhere
-    @pytest.mark.parametrize("level", [0.0, 0.01, 0.1])
-    @pytest.mark.parametrize("n", [200, 1000])
+    @pairwise(everywhere, level=[0.0, 0.01, 0.1], n=[200, 1000])
     def test_what_is_told_is_right(self, problem, level, n):
         X, y, gradients = sample(problem, n)
         finding = check_derivatives(X, y + level * y.std() * np.random.default_rng(1).normal(size=n), gradients)
@@ -688,7 +691,7 @@ class TestSeveralOutputs:
 
 ESTIMATORS = [
     lambda action: RandomFeatureRegressor(30, width=0.5, growth=None, check_gradients=action, random_state=0),
-    lambda action: SparseFeatureRegressor(0.01, gradient_weight=0.1, check_gradients=action, random_state=0),
+    lambda action: SparseFeatureRegressor(0.1, gradient_weight=0.1, check_gradients=action, random_state=0),
     lambda action: KernelFeatureRegressor("gaussian", metric="scales", max_rows=200, check_gradients=action),
     lambda action: DeepFeatureRegressor((16, 16), steps=200, check_gradients=action, random_state=0),
 ]

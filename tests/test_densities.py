@@ -18,6 +18,7 @@ from nurf.densities._neighbourhoods import KERNELS, Distances, neighbourhood_tot
 from nurf.densities._profiles import MOLLIFIERS
 from nurf.jets import Jet
 from nurf.networks import Ball, Box, Hyperplanes
+from pairwise import pairwise
 
 LEVEL = 1e-5  # a right density fails one statistical test in 100 000
 DERIVATIVE = [density for density in DENSITIES if density.needs]
@@ -389,9 +390,7 @@ def test_nonlocal_masses_and_covariances_of_many_points(order, outputs):
     np.testing.assert_allclose(prepared.masses / prepared.masses.sum(), masses / masses.sum(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("bandwidth", [1e-9, 1e-4, 0.02, 0.3, 1e6])
-@pytest.mark.parametrize("d", [1, 8])
-@pytest.mark.parametrize("kernel", list(WEIGHTS))
+@pairwise(bandwidth=[1e-9, 1e-4, 0.02, 0.3, 1e6], d=[1, 8], kernel=list(WEIGHTS))
 def test_neighbourhood_totals_against_double_precision(kernel, d, bandwidth):
     jet, _ = make_jet(d, K=1300)
     masses = rng_of(1).random(1300)

@@ -11,6 +11,7 @@ import pytest
 
 from nurf import problems
 from nurf.differentiation import derivatives
+from pairwise import pairwise
 
 SMOOTH = [
     problems.get("gaussian_bump"),
@@ -90,9 +91,7 @@ def test_differences_meet_all_closed_forms(problem):
     np.testing.assert_allclose(hessians, curved, rtol=0, atol=1e-4 * np.abs(curved).max())
 
 
-@pytest.mark.parametrize("n", [1, 3])
-@pytest.mark.parametrize("one_point", [False, True])
-@backends
+@pairwise(backends, n=[1, 3], one_point=[False, True])
 def test_every_backend_in_every_shape(name, backend, tol, tol2, one_point, n):
     """n = d and n = 1 included: the layout is found without being told."""
     xp = module(name)
@@ -113,9 +112,7 @@ def test_every_backend_in_every_shape(name, backend, tol, tol2, one_point, n):
     np.testing.assert_allclose(hessians, wave_hessian(X), rtol=0, atol=20 * tol2)
 
 
-@pytest.mark.parametrize("one_point", [False, True])
-@pytest.mark.parametrize("k", [1, 5])
-@backends
+@pairwise(backends, one_point=[False, True], k=[1, 5])
 def test_several_outputs(name, backend, tol, tol2, k, one_point):
     xp = module(name)
 

@@ -20,6 +20,7 @@ from nurf._validation import is_number, is_whole
 from nurf.densities import Nonlocal
 from nurf.kernels import FiniteRankKernel, rkhs_norm
 from nurf.networks import Ball
+from pairwise import pairwise
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 2))
@@ -198,9 +199,11 @@ def test_weights_of_derivatives_have_the_unit_of_sample_weights():
         assert_allclose(found, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("n", [6, 40, 200])
-@pytest.mark.parametrize("other", [np.nan, 0.0])
-@pytest.mark.parametrize("parameters", [{}, {"density": "local", "width": 0.4, "gradient_weight": 0.1, "growth": None}])
+@pairwise(
+    n=[6, 40, 200],
+    other=[np.nan, 0.0],
+    parameters=[{}, {"density": "local", "width": 0.4, "gradient_weight": 0.1, "growth": None}],
+)
 def test_derivatives_of_one_sample_alone_are_used(n, other, parameters):
     """Folds and subsets of the data that do not have the sample keep its derivatives."""
     points = np.random.default_rng(1).uniform(-1, 1, (n, 2))

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from nurf import Jet, RandomFeatureMap, RandomFeatureRegressor, problems
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.densities import ActiveSubspace, AxisAligned, Local, Nonlocal, Uniform
+from pairwise import pairwise
 
 WAVE, BOREHOLE = problems.get("planar_wave"), problems.get("borehole", native=True)
 DENSITIES = ["uniform", "active_subspace", "local", "nonlocal"]
@@ -83,9 +84,11 @@ def differences(f, X, steps):
 
 
 class TestUnits:
-    @pytest.mark.parametrize("density", DENSITIES)
-    @pytest.mark.parametrize("activation", ["sigmoid", "softplus"])
-    @pytest.mark.parametrize(("n_outputs", "sign"), [(1, 1), (1, -1), (2, -1)])
+    @pairwise(
+        pytest.mark.parametrize(("n_outputs", "sign"), [(1, 1), (1, -1), (2, -1)]),
+        density=DENSITIES,
+        activation=["sigmoid", "softplus"],
+    )
     def test_a_change_of_units_changes_nothing_else(self, density, activation, n_outputs, sign):
         jet = draw() if n_outputs == 1 else several(draw())
         shift, unit = np.array([5.0, -2e4]), np.array([3e-3, 1e5])
@@ -190,9 +193,11 @@ class TestDerivatives:
 
 
 class TestNetwork:
-    @pytest.mark.parametrize("activation", ["sigmoid", "heaviside", "relu", "softplus", ReLUPower(2)], ids=str)
-    @pytest.mark.parametrize("tail", ["auto", "none", "constant", "affine"])
-    @pytest.mark.parametrize("n_outputs", [1, 2])
+    @pairwise(
+        activation=["sigmoid", "heaviside", "relu", "softplus", ReLUPower(2)],
+        tail=["auto", "none", "constant", "affine"],
+        n_outputs=[1, 2],
+    )
     def test_is_the_prediction_in_the_units_of_the_user(self, activation, tail, n_outputs):
         jet = draw(BOREHOLE) if n_outputs == 1 else several(draw(BOREHOLE))
         estimator = model(activation=activation, tail=tail, alpha=1e-6, density="uniform").fit(jet.X, jet.y)

@@ -69,7 +69,7 @@ def sparse(alpha):
 
 
 def wide(kernel, n_outputs=0, kinds=(), **parameters):
-    X, y, gradients, hessians = data(8, n_outputs)
+    X, y, gradients, hessians = data(5, n_outputs)
     known = {kind: part for kind, part in (("gradients", gradients), ("hessians", hessians)) if kind in kinds}
     return KernelFeatureRegressor(kernel, **parameters).fit(X, y, **known)
 

@@ -13,6 +13,7 @@ from nurf import KernelFeatureRegressor, RandomFeatureRegressor
 from nurf._scaling import Scaling
 from nurf.activations import Erf, Heaviside, ReLUPower, Sigmoid, Softplus
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
+from pairwise import pairwise
 
 N_NEURONS, D = 7, 3
 WIDTHS = np.linspace(0.2, 1.0, N_NEURONS)
@@ -70,9 +71,7 @@ def differences(f, X, h):
     )
 
 
-@activations
-@degrees
-@outputs
+@pairwise(activations, degrees, outputs)
 def test_values_are_sums_in_the_units_of_the_user(activation, degree, outputs):
     net, change, X = network(activation, degree, outputs), scaling(outputs), points()
     f = net.function(change)
@@ -82,9 +81,7 @@ def test_values_are_sums_in_the_units_of_the_user(activation, degree, outputs):
     assert np.shape(f(X[0])) == outputs
 
 
-@activations
-@degrees
-@outputs
+@pairwise(activations, degrees, outputs)
 def test_gradients_are_those_of_the_values(activation, degree, outputs):
     net, change, X = network(activation, degree, outputs), scaling(outputs), points(50)
     distances = net.hyperplanes.signed_distance((X - change.x_center) / change.x_scale)

@@ -15,6 +15,7 @@ from nurf.solvers.ridge import Convergence, IterativeRidge, LeastSquares, Normal
 from nurf.solvers.ridge import _sums as sums
 from nurf.solvers.ridge._iterative import Iterations, conjugate_gradients
 from nurf.engines import fit_outer
+from pairwise import pairwise
 
 ALPHAS = np.array([1e-2, 1e-4, 1e-6])
 EXACT = Iterations(tolerance=1e-12)
@@ -66,10 +67,12 @@ def test_conjugate_gradients_say_that_they_did_not_arrive():
     )
 
 
-@pytest.mark.parametrize("gram", [True, False])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("loss", [Loss(), Loss(gradients=0.1)], ids=["values", "gradients"])
-@pytest.mark.parametrize(("degree", "k"), [(-1, 1), (0, 2), (1, 1)])
+@pairwise(
+    pytest.mark.parametrize(("degree", "k"), [(-1, 1), (0, 2), (1, 1)]),
+    loss=[Loss(), Loss(gradients=0.1)],
+    gram=[True, False],
+    weighted=[False, True],
+)
 def test_solutions_are_those_of_the_dense_form(degree, k, loss, weighted, gram):
     jet, features = make_jet(120, k=k, weighted=weighted), dense.make_features(40, 3, degree)
     equations = NormalEquations.from_data(features, jet, loss) if gram else None

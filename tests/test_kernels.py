@@ -19,6 +19,7 @@ from nurf.kernels import FiniteRankKernel, UniformKernel, rkhs_norm
 from nurf.networks import Ball, Features, Hyperplanes, ShallowNetwork
 from nurf.solvers.ridge import LeastSquares
 from nurf.engines import fit_random
+from pairwise import pairwise
 
 R = 1.3
 DELTA = 0.03
@@ -188,9 +189,7 @@ class TestUniformKernel:
         assert_allclose(errors, errors[0] * 1e-2 ** (order * np.arange(3)), rtol=0.4, atol=1e-15)
         assert_allclose(UniformKernel(smooth(1e-12), R)(X), limit, atol=1e-12)
 
-    @pytest.mark.parametrize("kind", [Sigmoid, Erf, Softplus])
-    @pytest.mark.parametrize("d", [2, 3, 6])
-    @pytest.mark.parametrize("angle", [0.0, 0.3, 1.0, 3.1])
+    @pairwise(kind=[Sigmoid, Erf, Softplus], d=[2, 3, 6], angle=[0.0, 0.3, 1.0, 3.1])
     def test_the_error_at_the_boundary(self, kind, d, angle):
         width, lengths = 0.1, np.array([1.0, 0.99])
         angles = np.array([0.0, angle])

@@ -14,6 +14,7 @@ from nurf.networks import Tail
 from nurf.solvers import Loss
 from nurf.solvers.ridge import LeastSquares, PreciseRidge
 from nurf.solvers.ridge import _hat as hat
+from pairwise import pairwise
 
 ALPHAS = np.array([1e-1, 1e-3, 1e-6])
 
@@ -27,9 +28,7 @@ def make_jet(n, d, k=1, weighted=False, seed=0):
     return Jet(X, y if k > 1 else y[:, 0], gradients if k > 1 else gradients[:, 0], None, *weights)
 
 
-@pytest.mark.parametrize("share", [0.3, 1.0])
-@pytest.mark.parametrize("t", [0, 1, 40])
-@pytest.mark.parametrize(("R", "m"), [(1, 5), (9, 20), (40, 12), (40, 60)])
+@pairwise(pytest.mark.parametrize(("R", "m"), [(1, 5), (9, 20), (40, 12), (40, 60)]), share=[0.3, 1.0], t=[0, 1, 40])
 def test_hat_blocks_are_those_of_the_dense_formula(R, m, t, share):
     n, k, rng = 5, 2, np.random.default_rng(0)
     rows, tail = rng.standard_normal((n, R, m)), rng.standard_normal((n, R, t))
@@ -50,10 +49,7 @@ def test_hat_blocks_are_those_of_the_dense_formula(R, m, t, share):
             assert_allclose(found[sample, :, number], expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("degree", [-1, 0, 1])
-@pytest.mark.parametrize("n_neurons", [15, 70])
+@pairwise(weighted=[False, True], k=[1, 2], degree=[-1, 0, 1], n_neurons=[15, 70])
 def test_samples_with_many_rows_leave_as_in_a_refit(n_neurons, degree, k, weighted):
     jet, loss = make_jet(6, 40, k, weighted), Loss(gradients=0.1)
     features = dense.make_features(n_neurons, 40, degree)

@@ -17,6 +17,7 @@ from nurf.solvers.sparse._gauss_newton import expand_gram, gauss_newton_gram
 from nurf.solvers.sparse._misfit import Misfit
 from nurf.solvers.sparse._objective import Objective
 from nurf.solvers.sparse._penalties import LogPenalty, Squared
+from pairwise import pairwise
 from row_by_row import (
     N_SAMPLES,
     D,
@@ -52,9 +53,11 @@ def test_the_loss_is_half_the_sum_of_squares(make, loss):
     assert_allclose(Misfit(jet, loss).residual(network).loss, np.sum(residuals(network, jet, loss) ** 2) / 2)
 
 
-@pytest.mark.parametrize(("activation", "widths"), [(Sigmoid(0.4), True), (Softplus(0.4), False)], ids=repr)
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-@pytest.mark.parametrize("make", JETS)
+@pairwise(
+    pytest.mark.parametrize(("activation", "widths"), [(Sigmoid(0.4), True), (Softplus(0.4), False)]),
+    loss=LOSSES,
+    make=JETS,
+)
 def test_derivatives_are_those_of_the_dense_jacobian(make, loss, activation, widths):
     jet, network = make(), random_network(activation=activation, N=2, widths=widths)
     point = Objective(Misfit(jet, loss), Squared(), 1e-12, BOUNDS, widths).at(network)
@@ -66,9 +69,7 @@ def test_derivatives_are_those_of_the_dense_jacobian(make, loss, activation, wid
     assert_allclose(gradient, -J.T @ residuals(network, jet, loss), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-@pytest.mark.parametrize("make", JETS)
-@pytest.mark.parametrize("degree", [-1, 0, 1, 2])
+@pairwise(loss=LOSSES, make=JETS, degree=[-1, 0, 1, 2])
 def test_the_gram_matrix_of_the_features_is_that_of_ridge_regression(degree, make, loss):
     jet, features = make(), random_network(degree=degree).features
     equations = NormalEquations.from_data(features, jet, loss)
@@ -76,9 +77,7 @@ def test_the_gram_matrix_of_the_features_is_that_of_ridge_regression(degree, mak
     assert_allclose(gram, equations.gram / equations.total_weight, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("widths", [False, True])
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-@pytest.mark.parametrize("activation", [Sigmoid(0.4), Erf(0.4), Softplus(0.4)], ids=repr)
+@pairwise(activation=[Sigmoid(0.4), Erf(0.4), Softplus(0.4)], loss=LOSSES, widths=[False, True])
 def test_moments_and_their_derivatives(activation, loss, widths):
     residual = Misfit(many_patterns(), loss).residual(random_network(activation=activation))
     features = random_network(activation=activation, widths=widths, seed=5).features

@@ -26,11 +26,11 @@ from nurf import (
 
 WIDE = KernelFeatureRegressor("matern", metric="scales")
 REGRESSORS = {
-    "sampled": RandomFeatureRegressor(8, width=0.5, random_state=0),
+    "sampled": RandomFeatureRegressor(8, width=0.5, density="local", random_state=0),
     "sparse": SparseFeatureRegressor(alpha=1e-2, random_state=0),
     "wide": WIDE,
     "trained": DeepFeatureRegressor((6,), steps=20, random_state=0),
-    "chosen": Surrogate(engines=[RandomFeatureRegressor(8, width=0.5)], random_state=0),
+    "chosen": Surrogate(engines=[RandomFeatureRegressor(8, width=0.5, density="local")], random_state=0),
 }
 CHEAP = [name for name in REGRESSORS if name != "wide"]
 

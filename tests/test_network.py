@@ -11,6 +11,7 @@ from nurf._blocks import row_blocks
 from nurf._scaling import Scaling
 from nurf.activations import Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
+from pairwise import pairwise
 
 N_NEURONS, D = 9, 3
 WIDTHS = np.linspace(0.2, 1.0, N_NEURONS)
@@ -21,6 +22,10 @@ degrees = pytest.mark.parametrize("degree", [-1, 0, 1, 2])
 
 def short(activation):
     return repr(activation).split("array")[0]
+
+
+activations = pytest.mark.parametrize("activation", [*ACTIVATIONS, Sigmoid(WIDTHS), Softplus(WIDTHS)], ids=short)
+smooth_activations = pytest.mark.parametrize("activation", [*SMOOTH_ACTIVATIONS, Softplus(WIDTHS)], ids=short)
 
 
 def random_network(activation, degree=0, outputs=(), n_neurons=N_NEURONS, d=D):
@@ -62,9 +67,7 @@ def derivatives(network):
     return (network.value, network.gradient, network.hessian)[: network.activation.n_derivatives + 1]
 
 
-@outputs
-@degrees
-@pytest.mark.parametrize("activation", [*ACTIVATIONS, Sigmoid(WIDTHS), Softplus(WIDTHS)], ids=short)
+@pairwise(activations, degrees, outputs)
 def test_the_dense_sum(activation, degree, outputs):
     network, X = random_network(activation, degree, outputs), points()
     for k, derivative in enumerate(derivatives(network)):
@@ -73,9 +76,7 @@ def test_the_dense_sum(activation, degree, outputs):
         assert_allclose(result, textbook(network, X, k), rtol=1e-11, atol=1e-11)
 
 
-@outputs
-@degrees
-@pytest.mark.parametrize("activation", [*SMOOTH_ACTIVATIONS, Softplus(WIDTHS)], ids=short)
+@pairwise(smooth_activations, degrees, outputs)
 def test_derivatives_are_those_of_one_another(activation, degree, outputs):
     network, X = random_network(activation, degree, outputs), points()
     assert_allclose(network.gradient(X), differences(network.value, X), rtol=1e-7, atol=1e-7)
@@ -114,9 +115,7 @@ def test_memory_stays_far_below_one_number_per_row_neuron_and_input(name, megaby
     assert peak < megabytes * 1e6
 
 
-@outputs
-@degrees
-@pytest.mark.parametrize("activation", [*ACTIVATIONS, Sigmoid(WIDTHS), Softplus(WIDTHS)], ids=short)
+@pairwise(activations, degrees, outputs)
 def test_other_units_the_same_function(activation, degree, outputs):
     network, rng = random_network(activation, degree, outputs), np.random.default_rng(2)
     m, q = np.array([1.0, -20.0, 0.3]), np.array([0.5, 8.0, 0.01])

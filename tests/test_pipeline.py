@@ -24,6 +24,7 @@ from sklearn.preprocessing import (
 )
 
 from nurf import GradientPipeline, Jet, KernelFeatureRegressor, RandomFeatureRegressor, export
+from pairwise import pairwise
 
 
 def points(n=12, d=4, seed=0):
@@ -164,9 +165,11 @@ def relative(derivatives, X, order=1):
     return derivatives * size if order == 1 else derivatives * size[:, None] * size
 
 
-@pytest.mark.parametrize("target", [None, "log", PowerTransformer(), StandardScaler()], ids=str)
-@pytest.mark.parametrize("n_outputs", [0, 2])
-@pytest.mark.parametrize("name", ["log", "pca 2", "polynomial", "numeric"])
+@pairwise(
+    target=[None, "log", PowerTransformer(), StandardScaler()],
+    n_outputs=[0, 2],
+    name=["log", "pca 2", "polynomial", "numeric"],
+)
 def test_predicted_derivatives_are_those_of_predictions(name, n_outputs, target):
     check_predictions(ALL[name], n_outputs, target)
 
@@ -198,9 +201,7 @@ def data_of(model, X):
     return differences(value, X), differences(model.predict_gradient, X, 1e-3)
 
 
-@pytest.mark.parametrize("target", [None, "log"])
-@pytest.mark.parametrize("n_outputs", [0, 2])
-@pytest.mark.parametrize("name", SQUARE)
+@pairwise(target=[None, "log"], n_outputs=[0, 2], name=SQUARE)
 def test_the_regressor_is_given_derivatives_by_what_it_sees(name, n_outputs, target):
     X = points()
     model = made(SQUARE[name], Known(n_outputs), target=target)

@@ -14,6 +14,7 @@ from nurf.solvers import Loss
 from nurf.solvers.ridge import DualRidge, Posterior, PreciseRidge, PrimalRidge
 from nurf.solvers.ridge._posterior import MAX_LEFT_OUT, MIN_SAMPLES
 from nurf.engines import fit_outer
+from pairwise import pairwise
 
 D, N_SAMPLES, ALPHA = 2, 14, 1e-3
 sizes = pytest.mark.parametrize("n_neurons", [6, 50])  # fewer neurons than samples, and more
@@ -49,12 +50,14 @@ def chosen(features, jet, **options):
 
 
 class TestCovariance:
-    @pytest.mark.parametrize(
-        ("form", "n_neurons"),  # the dual form is for more neurons than rows, of which a sample has up to six
-        [(PrimalRidge, 6), (PrimalRidge, 90), (DualRidge, 90), (PreciseRidge, 6), (PreciseRidge, 90)],
+    @pairwise(
+        pytest.mark.parametrize(
+            ("form", "n_neurons"),  # the dual form is for more neurons than rows, of which a sample has up to six
+            [(PrimalRidge, 6), (PrimalRidge, 90), (DualRidge, 90), (PreciseRidge, 6), (PreciseRidge, 90)],
+        ),
+        losses,
+        degree=[-1, 0, 1],
     )
-    @losses
-    @pytest.mark.parametrize("degree", [-1, 0, 1])
     def test_all_forms_of_ridge_regression_factor_the_inverse_of_the_normal_matrix(self, form, n_neurons, loss, degree):
         features, jet = make_features(n_neurons, D, degree), make_jet()
         samples = [sample(features, jet, k, loss) for k in range(len(jet))]

@@ -29,6 +29,7 @@ from nurf.solvers.process import (
 )
 from nurf.solvers.process._contrasts import Contrasts
 from nurf.solvers.process._process import rounding_floor
+from pairwise import pairwise
 from test_rows import N_SAMPLES, D, apart, few_masks, framed, masked, never_the_first, plain, weighted
 
 JETS = [plain, masked, few_masks, never_the_first, weighted, framed, apart]
@@ -229,13 +230,10 @@ class TestContrasts:
         assert_allclose(abs(Contrasts.of(np.array([[3.0]])).back(np.eye(1))), [[1.0]])
 
 
-@kernels
-@degrees
 class TestAgainstKriging:
     """``NOISE`` bounds the condition numbers by about 1e5: inverses agree to 1e-9."""
 
-    @jets
-    @noises
+    @pairwise(kernels, degrees, jets, noises)
     def test_precision_and_coefficients(self, make, noise, kernel, degree):
         process = make_process(make((2,)), kernel, degree, noise=noise)
         textbook = Kriging(process)
@@ -249,8 +247,7 @@ class TestAgainstKriging:
         assert process.n_contrasts == n
         assert_allclose(process.variances, np.sum(textbook.y * coefficients, axis=0) / n, rtol=1e-8)
 
-    @jets
-    @outputs
+    @pairwise(kernels, degrees, jets, outputs)
     def test_predictions_and_their_variances(self, make, kernel, degree, outputs):
         process = make_process(make(outputs), kernel, degree)
         textbook, network = Kriging(process), process.network(outputs)
@@ -263,6 +260,8 @@ class TestAgainstKriging:
                 ours = process.posterior_variances(X, order)
                 assert_allclose(ours, variances.reshape(4, -1), rtol=1e-6, atol=1e-7 * variances.max())
 
+    @kernels
+    @degrees
     def test_likelihood_is_that_of_the_contrasts(self, kernel, degree):
         """With the variances of the outputs: minus the logarithm of the normal density, up to the same constant."""
         jet = masked((2,))
@@ -278,9 +277,9 @@ class TestAgainstKriging:
             constants.append(RestrictedLikelihood().value(process) + likelihood)
         assert_allclose(constants, constants[0], rtol=1e-9)
 
-    @pytest.mark.parametrize("criterion", [RestrictedLikelihood(), LeaveOneOutError()])
-    @pytest.mark.parametrize("make", [masked, framed, apart], ids=lambda make: make.__name__)
-    @noises
+    @pairwise(
+        kernels, degrees, noises, criterion=[RestrictedLikelihood(), LeaveOneOutError()], make=[masked, framed, apart]
+    )
     def test_criteria_have_true_derivatives(self, kernel, degree, criterion, make, noise):
         """Differences of order four: an error of about ``h^4 = 1e-14``, and ``1e-16 cond / h = 1e-7`` by rounding."""
         jet, rng = make((2,)), np.random.default_rng(2)
@@ -299,7 +298,7 @@ class TestAgainstKriging:
             found = np.sum(by_metric * step) + by_noise @ change
             assert_allclose(found, numerical, rtol=1e-5, atol=1e-5)
 
-    @jets
+    @pairwise(kernels, degrees, jets)
     def test_left_out_are_errors_of_refits(self, make, kernel, degree):
         """A sample leaves with all its rows; scales and noise stay. Rounding adds noise that depends on the rows."""
         process = make_process(make((2,)), kernel, degree)
@@ -319,6 +318,8 @@ class TestAgainstKriging:
             assert_allclose(errors[out], textbook.y[out] - means, rtol=1e-5, atol=1e-6 * size)
             assert_allclose(variances[out], np.diag(fresh), rtol=1e-5)
 
+    @kernels
+    @degrees
     def test_several_outputs_are_single_ones(self, kernel, degree):
         jet = plain((2,))
         both = make_process(jet, kernel, degree)
@@ -331,6 +332,8 @@ class TestAgainstKriging:
             assert_allclose(one.variances[0], both.variances[k])
             assert_allclose(one.left_out[0][:, 0], both.left_out[0][:, k], rtol=1e-8, atol=1e-8)
 
+    @kernels
+    @degrees
     def test_rows_given_twice_have_weight_two(self, kernel, degree):
         """The mean of both has half the variance of the noise: the same predictions and variances."""
         jet, X = plain(), np.random.default_rng(1).uniform(-1, 1, (4, D))

@@ -12,6 +12,7 @@ from scipy.integrate import cumulative_trapezoid, quad
 from scipy.special import expit, gamma, hyp1f1
 
 from nurf.densities._profiles import MOLLIFIERS, Mollifier, Profile, psi
+from pairwise import pairwise
 from quadrature import LEVEL, TRANSFORMS
 
 NAMES = list(MOLLIFIERS)
@@ -81,9 +82,7 @@ def test_psi_is_its_fourier_integral(name, d, k):
     assert_allclose(psi(MOLLIFIERS[name], d, k, t), values, atol=1e-9 * sizes[0], rtol=0)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("d", [1, 3, 5, 7])
-@pytest.mark.parametrize("k", [0, 1, 2])
+@pairwise(name=NAMES, d=[1, 3, 5, 7], k=[0, 1, 2])
 def test_psi_is_a_plain_derivative_of_the_bump_in_odd_dimensions(name, d, k):
     t = np.linspace(-12, 12, 97)
     expected = constant(d) * (-1) ** ((d - 1) // 2 + k) * bump(name, d - 1 + k, t)
@@ -108,9 +107,7 @@ def test_cauchy_is_the_real_or_imaginary_part_of_a_power(d, k):
     assert_allclose(psi(MOLLIFIERS["cauchy"], d, k, t), expected, atol=1e-12 * np.abs(expected).max(), rtol=0)
 
 
-@pytest.mark.parametrize("name", ["logistic", "gaussian"])
-@pytest.mark.parametrize("d", [1, 3, 5])
-@pytest.mark.parametrize("s", [1, 2, 3])
+@pairwise(name=["logistic", "gaussian"], d=[1, 3, 5], s=[1, 2, 3])
 def test_moments_vanish_up_to_the_order_of_the_paper(name, d, s):
     """``int psi_{s-1} b^k db`` is zero for ``k < d + s - 2``, and ``+-c_d (d + s - 2)!`` for ``k = d + s - 2``."""
     t, step = np.linspace(-80, 80, 16_001, retstep=True)
@@ -147,9 +144,7 @@ def test_the_table_is_even_or_odd_keeps_shapes_and_its_argument(name, d, k):
     assert profile(np.empty((0, 3))).shape == (0, 3)
 
 
-@pytest.mark.parametrize("width", [0.02, 0.7, 3.0])
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 0), (3, 2), (4, 1)])
+@pairwise(pytest.mark.parametrize(("d", "k"), [(1, 1), (2, 0), (3, 2), (4, 1)]), width=[0.02, 0.7, 3.0], name=NAMES)
 def test_a_width_stretches_the_bump_and_keeps_its_mass(name, d, k, width):
     t = width * np.array([-3.0, 0.2, 1.1, 4.0])
     values, sizes = np.transpose([fourier(name, d, k, x, width) for x in t])

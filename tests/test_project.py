@@ -1,6 +1,9 @@
-"""The project's own papers: links of the README and the pages, the version, the citation."""
+"""The project's own papers: links of the README and the pages, the version, the citation; the tests that CI selects."""
 
 import re
+import subprocess
+import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -51,3 +54,22 @@ def test_the_readme_and_the_citation_name_the_same_paper():
 
 def test_the_package_is_typed():
     assert (Path(nurf.__file__).parent / "py.typed").is_file()
+
+
+NUMERICAL = ROOT / ".ci" / "numerical"
+
+
+def numerical_tests(*number):
+    """Return the files that `.ci/numerical` selects."""
+    return subprocess.run([NUMERICAL, "list", *number], capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.mark.skipif(not NUMERICAL.exists(), reason="the source distribution has no CI")
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS has an older bash, and Windows none")
+def test_four_numbers_select_all_numerical_tests():
+    files, quarters = numerical_tests(), [numerical_tests(str(number)) for number in range(4)]
+    assert sorted(chain.from_iterable(quarters)) == files
+    assert max(map(len, quarters)) - min(map(len, quarters)) <= 1
+    assert numerical_tests("99999") == quarters[3]
+    assert "tests/test_solvers.py" in files
+    assert "tests/test_project.py" not in files

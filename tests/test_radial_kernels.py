@@ -14,6 +14,7 @@ from nurf._scaling import Scaling
 from nurf.kernels import ErfKernel, GaussianKernel, KernelNetwork, MaternKernel
 from nurf.kernels._functionals import Covariances, Functionals, covariance, variances
 from nurf.kernels._network import Centers
+from pairwise import pairwise
 
 D = 3
 ORDERS = list(product(range(3), repeat=2))
@@ -172,9 +173,7 @@ class TestCovariances:
             values = np.linalg.eigvalsh((K + K.T) / 2)
             assert values[0] > -1e-15 * len(K) * values[-1]
 
-    @kernels
-    @orders
-    @pytest.mark.parametrize("rank", [1, D], ids=["one direction", "all directions"])
+    @pairwise(kernels, orders, rank=[1, D])
     def test_slopes_are_the_derivatives_by_a_linear_map(self, kernel, p, q, rank):
         """With the derivative ``S`` by ``A^T A``, that by ``A`` is ``2 A S``."""
         a, b = functionals(p), functionals(q, 5, seed=1)

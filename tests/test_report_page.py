@@ -1,5 +1,6 @@
 """The page of a model: what it shows is true, comes from rows that did not train, and cannot run anything."""
 
+import itertools
 import re
 import shutil
 from html.parser import HTMLParser
@@ -269,8 +270,7 @@ class TestPage:
 
 
 class TestBrowser:
-    @pytest.mark.parametrize("scheme", ["light", "dark"])
-    def test_it_fits_wide_and_narrow_windows_in_light_and_dark(self, page, tmp_path, scheme):
+    def test_it_fits_wide_and_narrow_windows_in_light_and_dark(self, page, tmp_path):
         chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
         if chromium is None:
             pytest.skip("no Chromium on the path")
@@ -280,7 +280,7 @@ class TestBrowser:
         complaints, requests = [], []
         with api.sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=flags)
-            for width in (1200, 390):
+            for width, scheme in itertools.product((1200, 390), ("light", "dark")):
                 tab = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
                 tab.on("console", lambda message: complaints.append(message.text))
                 tab.on("request", lambda request: requests.append(request.url))

@@ -20,6 +20,7 @@ from nurf.densities._profiles import MOLLIFIERS, Profile
 from nurf.densities._samplers import Metropolis, Rejection
 from nurf.jets import Jet
 from nurf.networks import Ball, Box, Hyperplanes
+from pairwise import pairwise
 from quadrature import LEVEL, TRANSFORMS, along, exact_density, product, rng_of, scattered, sphere
 
 KINDS = ("values", "gradients", "hessians")
@@ -177,9 +178,7 @@ def fourier_integral(d, s, mollifier):
     return planes, np.array(SIZES) @ parts
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 4])
-@every_formula
-@every_mollifier
+@pairwise(every_formula, every_mollifier, d=[1, 2, 3, 4])
 def test_coefficients_are_the_fourier_integral_of_the_bumps(d, s, data, mollifier):
     planes, expected = fourier_integral(d, s, mollifier)
     coefficients = density_of(d, s, data, mollifier).coefficients(planes)
@@ -187,9 +186,7 @@ def test_coefficients_are_the_fourier_integral_of_the_bumps(d, s, data, mollifie
     assert_allclose(coefficients[:, 0], expected, atol=1e-4 * np.abs(expected).max(), rtol=0)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("s", [1, 2])
-@every_mollifier
+@pairwise(every_mollifier, d=[1, 2, 3], s=[1, 2])
 def test_values_gradients_and_hessians_give_the_same_coefficients(d, s, mollifier):
     planes = Uniform().prepare(scattered(d)).sample(60, rng_of(1))
     values, *others = (density_of(d, s, data, mollifier).coefficients(planes) for data in KINDS[: s + 1])
@@ -197,9 +194,7 @@ def test_values_gradients_and_hessians_give_the_same_coefficients(d, s, mollifie
         assert_allclose(other, values, atol=1e-4 * np.abs(values).max(), rtol=0)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 8])
-@every_formula
-@every_mollifier
+@pairwise(every_formula, every_mollifier, d=[1, 2, 3, 8])
 def test_coefficients_are_odd_for_steps_and_even_for_ramps(d, s, data, mollifier):
     prepared = Representation(s, 0.3, mollifier, data).prepare(scattered(d))
     planes = Uniform().prepare(scattered(d)).sample(40, rng_of(1))
@@ -207,9 +202,7 @@ def test_coefficients_are_odd_for_steps_and_even_for_ramps(d, s, data, mollifier
     assert_allclose(prepared.coefficients(turned), (-1) ** s * prepared.coefficients(planes), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("outputs", [(), (1,), (3,)], ids=["one output", "a column", "three outputs"])
-@pytest.mark.parametrize("d", [1, 2, 3, 8])
-@every_formula
+@pairwise(every_formula, d=[1, 2, 3, 8], outputs=[(), (1,), (3,)])
 def test_coefficients_and_bounds_are_the_papers_sums(d, s, data, outputs):
     jet, power = scattered(d, outputs, K=11), KINDS.index(data)
     rho = rng_of(4).uniform(0.5, 2, 11)
@@ -550,13 +543,15 @@ def assert_fits_a_wave(density, activation, expected):
     assert model.score(fresh.X, fresh.y) > 0.99
 
 
-@pytest.mark.parametrize(("activation", "order"), [("sigmoid", 1), ("softplus", 2)])
+activations = pytest.mark.parametrize(("activation", "order"), [("sigmoid", 1), ("softplus", 2)])
+
+
 class TestInTheRegressor:
+    @activations
     def test_has_a_name(self, activation, order):
         assert_fits_a_wave("representation", activation, Representation(order))
 
-    @pytest.mark.parametrize("mollifier", ["logistic", "cauchy"])
-    @pytest.mark.parametrize("sampler", ["rejection", "metropolis"])
+    @pairwise(activations, mollifier=["logistic", "cauchy"], sampler=["rejection", "metropolis"])
     def test_is_a_density(self, activation, order, mollifier, sampler):
         density = Representation(order, mollifier=mollifier, sampler=sampler)
         assert_fits_a_wave(density, activation, density)

@@ -16,6 +16,7 @@ from nurf.solvers._rows import row_count, rows_per_sample, sample_rows, slope_ro
 from nurf.solvers.ridge import DualRidge, LeastSquares, NormalEquations, PreciseRidge, PrimalRidge
 from nurf.solvers.ridge._precise import triangle_of
 from nurf.solvers.ridge._selection import representative_samples
+from pairwise import pairwise
 
 D, N_SAMPLES = 3, 11
 ALPHAS = np.array([1e-1, 1e-4])
@@ -119,10 +120,7 @@ def test_the_closed_forms_of_these_tests(degree):
 
 
 class TestEquations:
-    @jets
-    @losses
-    @outputs
-    @pytest.mark.parametrize("degree", [-1, 1, 2])
+    @pairwise(jets, losses, outputs, degree=[-1, 1, 2])
     def test_equal_the_sums_over_all_rows(self, make, loss, outputs, degree):
         features, jet = make_features(7, D, degree), make(outputs)
         equations = NormalEquations.from_data(features, jet, loss)
@@ -164,9 +162,7 @@ class TestEquations:
         for name in ("gram", "moments", "energy", "total_weight", "n_neurons"):
             assert_allclose(getattr(tripled, name), getattr(heavy, name), rtol=1e-12, err_msg=name)
 
-    @jets
-    @pytest.mark.parametrize("order", [0, 1, 2])
-    @pytest.mark.parametrize("degree", [-1, 2])
+    @pairwise(jets, order=[0, 1, 2], degree=[-1, 2])
     def test_grow(self, make, order, degree):
         jet, whole = make((2,)), make_features(12, D, degree)
         grown = NormalEquations.from_rows(whole[:4], jet, order)
@@ -205,21 +201,14 @@ class TestEquations:
 
 
 class TestRidge:
-    @jets
-    @losses
-    @forms
-    @sizes
+    @pairwise(jets, losses, forms, sizes)
     def test_equals_least_squares_on_all_rows(self, make, loss, form, n_neurons):
         features, jet = make_features(n_neurons, D, 1), make((2,))
         samples = all_samples(features, jet, loss)
         expected = [ridge(samples, n_neurons, alpha, total_weight(jet)) for alpha in ALPHAS]
         assert_allclose(form(features, jet, loss).solve(ALPHAS), expected, atol=1e-6)
 
-    @jets
-    @losses
-    @forms
-    @sizes
-    @pytest.mark.parametrize("degree", [-1, 1])
+    @pairwise(jets, losses, forms, sizes, degree=[-1, 1])
     def test_residuals_are_those_of_refits_without_the_sample(self, make, loss, form, n_neurons, degree):
         features, jet = make_features(n_neurons, D, degree), make((2,))
         samples, total = all_samples(features, jet, loss), total_weight(jet)
@@ -233,10 +222,7 @@ class TestRidge:
                 expected = targets[k] - design[k] @ ridge(rest, n_neurons, alpha, total)
                 assert_allclose(left[i, :, a], expected, atol=1e-5)
 
-    @jets
-    @losses
-    @forms
-    @sizes
+    @pairwise(jets, losses, forms, sizes)
     def test_diagnostics(self, make, loss, form, n_neurons):
         features, jet = make_features(n_neurons, D, 0), make((2,))
         samples, total = all_samples(features, jet, loss), total_weight(jet)
@@ -348,9 +334,7 @@ class TestEquivalentData:
         one, two = (factor(features, data, GRADIENTS) for data in (replace(jet, sample_weight=counts), repeated))
         assert_allclose(one.solve(ALPHAS), two.solve(ALPHAS), rtol=1e-6, atol=1e-7)
 
-    @pytest.mark.parametrize("rule", [LeaveOneOut(), GeneralizedCrossValidation()], ids=["loo", "gcv"])
-    @pytest.mark.parametrize("n_neurons", [5, 300])
-    @pytest.mark.parametrize("make", [masked, framed, apart])
+    @pairwise(n_neurons=[5, 300], make=[masked, framed, apart], rule=[LeaveOneOut(), GeneralizedCrossValidation()])
     def test_the_unit_of_weights_means_nothing(self, rule, n_neurons, make):
         features, jet = make_features(n_neurons, D, 0), replace(make(), sample_weight=None)
         found = []
@@ -361,9 +345,7 @@ class TestEquivalentData:
 
 
 class TestRules:
-    @jets
-    @forms
-    @sizes
+    @pairwise(jets, forms, sizes)
     def test_leave_one_out_is_the_mean_over_values(self, make, form, n_neurons):
         features, jet = make_features(n_neurons, D), make((2,))
         jet = replace(jet, sample_weight=None)

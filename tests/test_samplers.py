@@ -15,6 +15,7 @@ from nurf.densities._profiles import MOLLIFIERS, psi
 from nurf.densities._samplers import SAMPLERS, Metropolis, Rejection
 from nurf.networks import Ball, Box
 from nurf.networks._hyperplanes import normalised
+from pairwise import pairwise
 from quadrature import LEVEL, exact_density, grid, histogram, p_value, product, rng_of, scattered, sphere
 
 WIDTH = 0.3
@@ -24,11 +25,15 @@ every_formula = pytest.mark.parametrize(("s", "data"), FORMULAS)
 every_sampler = pytest.mark.parametrize("sampler", list(SAMPLERS.values()), ids=list(SAMPLERS))
 
 FAR = np.array([-50, -25, -12, -6, -3, *np.linspace(-1.8, 1.8, 19), 3, 6, 12, 25, 50])
-DOMAINS = [  # with ranges of the offset, outside of which nothing is drawn
-    pytest.param(Ball(50.0), FAR, id="everywhere"),
-    pytest.param(Ball(0.5), np.linspace(-0.5, 0.5, 13), id="ball"),
-    pytest.param(Box([0.1, -0.2], [0.7, 0.4]), np.linspace(-0.85, 0.85, 18), id="box"),
-]
+every_domain = pytest.mark.parametrize(
+    ("domain", "edges"),  # ranges of the offset, outside of which nothing is drawn
+    [
+        (Ball(50.0), FAR),
+        (Ball(0.5), np.linspace(-0.5, 0.5, 13)),
+        (Box([0.1, -0.2], [0.7, 0.4]), np.linspace(-0.85, 0.85, 18)),
+    ],
+    ids=["everywhere", "ball", "box"],
+)
 
 
 def density_of(d, s=1, data="gradients", domain=None, outputs=(), mollifier="logistic", sampler="rejection", K=9):
@@ -112,10 +117,7 @@ def test_there_is_no_quadrature_over_spheres_of_higher_dimension():
 
 
 # --- Candidates
-@pytest.mark.parametrize("outputs", [(), (2,)], ids=["one output", "two outputs"])
-@pytest.mark.parametrize("d", [1, 2, 3, 8])
-@every_formula
-@pytest.mark.parametrize("mollifier", list(MOLLIFIERS))
+@pairwise(every_formula, d=[1, 2, 3, 8], mollifier=list(MOLLIFIERS), outputs=[(), (2,)])
 def test_the_bound_holds_everywhere(d, s, data, mollifier, outputs):
     _, prepared = density_of(d, s, data, Ball(5.0), outputs, mollifier)
     rng = rng_of(1)
@@ -125,9 +127,7 @@ def test_the_bound_holds_everywhere(d, s, data, mollifier, outputs):
     assert np.all(bounds > 0)
 
 
-@pytest.mark.parametrize("outputs", [(), (2,)], ids=["one output", "two outputs"])
-@pytest.mark.parametrize("d", [1, 2])
-@every_formula
+@pairwise(every_formula, d=[1, 2], outputs=[(), (2,)])
 def test_candidates_have_the_density_of_the_bound(d, s, data, outputs):
     jet, prepared = density_of(d, s, data, Ball(50.0), outputs)
     planes = prepared.propose(40_000, rng_of(1))
@@ -158,12 +158,7 @@ def test_candidates_have_the_moments_of_the_bound_in_three_dimensions(s, data):
 
 
 # --- Samples
-@pytest.mark.parametrize("d", [1, 2])
-@every_formula
-@pytest.mark.parametrize(("domain", "edges"), DOMAINS)
-@pytest.mark.parametrize(
-    "sampler", [Rejection(), Metropolis(thinning=30, chains=1500)], ids=["rejection", "metropolis"]
-)
+@pairwise(every_formula, every_domain, d=[1, 2], sampler=[Rejection(), Metropolis(thinning=30, chains=1500)])
 def test_samples_have_the_exact_density(d, s, data, domain, edges, sampler):
     domain = within(domain, d)
     jet, prepared = density_of(d, s, data, domain, sampler=sampler)
@@ -223,9 +218,7 @@ def test_each_kind_of_move_keeps_the_density(steps):
 
 
 # --- The report, and the constant
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("radius", [0.6, 1.2])
-@every_formula
+@pairwise(every_formula, d=[1, 2, 3], radius=[0.6, 1.2])
 def test_acceptance_is_the_share_of_the_bound_that_the_density_fills(d, s, data, radius):
     jet, prepared = density_of(d, s, data, Ball(radius), K=5)
     power, n = POWERS[data], 8000

@@ -14,6 +14,7 @@ from nurf.networks import Features
 from nurf.solvers import Loss
 from nurf.solvers.ridge import CholeskyRidge, LeastSquares, NormalEquations, PrimalRidge
 from nurf.engines import ALPHAS, Search, fit_outer
+from pairwise import pairwise
 
 SINGLE = np.finfo(np.float32).eps
 FIXED = {"density": "uniform", "width": 0.4, "gradient_weight": 0.01, "growth": None, "tail": "constant"}
@@ -41,10 +42,7 @@ def assert_near(actual, expected, n_rows):
         assert_allclose(getattr(actual, name), wanted, rtol=0, atol=limit * max(np.abs(wanted).max(), 1e-300))
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("outputs", [(), (2,)])
-@pytest.mark.parametrize("degree", [-1, 0, 1])
-@pytest.mark.parametrize("order", [0, 1, 2])
+@pairwise(weighted=[False, True], outputs=[(), (2,)], degree=[-1, 0, 1], order=[0, 1, 2])
 def test_equations_are_those_of_double_precision(order, degree, outputs, weighted):
     features, jet = dense.make_features(30, 3, degree), make_jet(500, 3, outputs, weighted)
     loss = [Loss(), Loss(gradients=0.5), Loss(hessians=0.5)][order]
@@ -72,9 +70,7 @@ def test_features_are_rounded_a_few_times(activation, k):
     assert_allclose(found, exact, rtol=0, atol=8 * SINGLE * np.abs(exact).max())
 
 
-@pytest.mark.parametrize("width", [0.0125, 0.05, 0.4, 3.2])
-@pytest.mark.parametrize("degree", [0, 1])
-@pytest.mark.parametrize("gradients", [0.0, 0.01])
+@pairwise(width=[0.0125, 0.05, 0.4, 3.2], degree=[0, 1], gradients=[0.0, 0.01])
 def test_the_smallest_alpha_is_above_the_rounding(gradients, degree, width):
     """What the equations without the tail are off by, in the spectral norm, is below ``alpha N``."""
     planes, jet = dense.make_features(200, 3, seed=3).hyperplanes, make_jet(2000)

@@ -14,10 +14,10 @@ from nurf import (
 )
 
 ESTIMATORS = [
-    RandomFeatureRegressor(50),
+    RandomFeatureRegressor(10),
     SparseFeatureRegressor(0.3),
     KernelFeatureRegressor("gaussian", metric="scales"),
-    DeepFeatureRegressor((16, 16), steps=80),
+    DeepFeatureRegressor((8, 8), steps=40),
     Surrogate(engines=[RandomFeatureRegressor(10, width=0.5), DeepFeatureRegressor((8,), steps=20)]),
     RandomFeatureMap(),
     GradientPipeline([("scale", MinMaxScaler()), ("model", RandomFeatureRegressor(10, width=0.5, random_state=0))]),

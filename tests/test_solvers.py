@@ -27,6 +27,7 @@ from nurf.solvers.ridge import (
 )
 from nurf.solvers.ridge._cholesky import RESOLVED
 from nurf.engines import fit_outer
+from pairwise import pairwise
 
 D, WIDTH = 3, 0.3
 ALPHAS = np.array([1e-1, 1e-3, 1e-5])
@@ -101,9 +102,7 @@ def hat_matrix(features, jet, alpha):
 
 
 class TestNormalEquations:
-    @degrees
-    @weighted
-    @outputs
+    @pairwise(degrees, weighted, outputs)
     def test_equal_the_dense_products(self, degree, weighted, outputs):
         features, jet = problem((40, 15), degree, outputs, weighted)
         equations = NormalEquations.from_data(features, jet)
@@ -160,11 +159,7 @@ class TestNormalEquations:
 
 
 class TestRidge:
-    @forms
-    @sizes
-    @degrees
-    @weighted
-    @outputs
+    @pairwise(forms, sizes, degrees, weighted, outputs)
     def test_equals_dense_least_squares(self, form, size, degree, weighted, outputs):
         features, jet = problem(size, degree, outputs, weighted)
         path = form(features, jet).solve(ALPHAS)
@@ -172,10 +167,7 @@ class TestRidge:
         assert path.shape == expected.shape == (len(ALPHAS), features.n_columns, columns(jet.y).shape[1])
         assert_allclose(path, expected, rtol=1e-7, atol=1e-7)
 
-    @forms
-    @sizes
-    @degrees
-    @weighted
+    @pairwise(forms, sizes, degrees, weighted)
     def test_the_gradient_of_the_objective_vanishes(self, form, size, degree, weighted):
         features, jet = problem(size, degree, (2,), weighted)
         Z, w, N = textbook_design(features, jet.X), weights_of(jet)[:, None], features.n_neurons
@@ -194,10 +186,7 @@ class TestRidge:
             expected = np.linalg.solve(Phi.T @ Phi / len(jet) + alpha * N * np.eye(N), Phi.T @ jet.y / len(jet))
             assert_allclose(solution[:, 0], expected, rtol=1e-7, atol=1e-7)
 
-    @forms
-    @sizes
-    @weighted
-    @outputs
+    @pairwise(forms, sizes, weighted, outputs)
     def test_equals_scikit_learn(self, form, size, weighted, outputs):
         features, jet = problem(size, 0, outputs, weighted)
         N, w = features.n_neurons, weights_of(jet)
@@ -229,10 +218,7 @@ class TestRidge:
         single = [ridge.left_out(ALPHAS[i : i + 1], *everyone) for i in range(len(ALPHAS))]
         assert_allclose(ridge.left_out(ALPHAS, *everyone), np.concatenate(single, axis=2), rtol=1e-9)
 
-    @forms
-    @sizes
-    @degrees
-    @weighted
+    @pairwise(forms, sizes, degrees, weighted)
     def test_diagnostics_equal_those_of_the_dense_hat_matrix(self, form, size, degree, weighted):
         features, jet = problem(size, degree, (2,), weighted)
         ridge, w = form(features, jet), weights_of(jet)
@@ -264,9 +250,7 @@ class TestRidge:
         expected = [np.mean((textbook_design(features, X) @ c - jet.y) ** 2, axis=0) for c in solutions]
         assert_allclose(ridge.mean_square_residual(alphas), expected, rtol=1e-3)
 
-    @forms
-    @sizes
-    @pytest.mark.parametrize("constant", [0.0, 0.1, -100.1])
+    @pairwise(forms, sizes, constant=[0.0, 0.1, -100.1])
     def test_a_tail_of_low_rank(self, form, size, constant):
         """A constant input makes two monomials of an affine tail the same."""
         features, jet = problem(size, 1, (2,), True)
@@ -303,9 +287,7 @@ class TestRidge:
         assert_allclose(small.degrees_of_freedom(unit**2 * ALPHAS), large.degrees_of_freedom(ALPHAS), rtol=1e-6)
         assert_allclose(small.mean_square_residual(unit**2 * ALPHAS), large.mean_square_residual(ALPHAS), rtol=1e-6)
 
-    @forms
-    @sizes
-    @degrees
+    @pairwise(forms, sizes, degrees)
     def test_the_energy_of_features(self, form, size, degree):
         """The mean square of the residuals of the features on the tail, averaged over the neurons."""
         features, jet = problem(size, degree, (), True)
@@ -339,10 +321,7 @@ def errors(rule, form, features, jet, alphas=ALPHAS):
 
 
 class TestLeaveOneOut:
-    @forms
-    @sizes
-    @degrees
-    @weighted
+    @pairwise(forms, sizes, degrees, weighted)
     def test_equals_refits_row_by_row(self, form, size, degree, weighted):
         features, jet = problem(size, degree, (2,), weighted)
         w = weights_of(jet)
@@ -370,9 +349,7 @@ class TestLeaveOneOut:
         assert_allclose(errors(LeaveOneOut(), form, features, jet), whole, rtol=1e-10)
 
 
-@pytest.mark.parametrize("rule", [GeneralizedCrossValidation(), LeaveOneOut()], ids=["gcv", "loo"])
-@pytest.mark.parametrize("unit", [1 / 40, 2.0, 1e-300, 1e300])
-@forms
+@pairwise(forms, unit=[1 / 40, 2.0, 1e-300, 1e300], rule=[GeneralizedCrossValidation(), LeaveOneOut()])
 def test_the_unit_of_weights_means_nothing(rule, unit, form):
     features, jet = problem((40, 15), 0, (2,), True)
     scaled = replace(jet, sample_weight=unit * jet.sample_weight)
@@ -380,9 +357,7 @@ def test_the_unit_of_weights_means_nothing(rule, unit, form):
 
 
 class TestGeneralizedCrossValidation:
-    @forms
-    @sizes
-    @degrees
+    @pairwise(forms, sizes, degrees)
     def test_equals_the_dense_formula(self, form, size, degree):
         features, jet = problem(size, degree, (2,))
         n, expected = len(jet), []
@@ -403,10 +378,7 @@ class TestGeneralizedCrossValidation:
 
 
 class TestValidation:
-    @forms
-    @sizes
-    @weighted
-    @outputs
+    @pairwise(forms, sizes, weighted, outputs)
     def test_is_the_error_on_both_sets_together(self, form, size, weighted, outputs):
         features, jet = problem(size, 0, outputs, weighted)
         held = make_jet(25, outputs, weighted, seed=7)
