@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from nurf import RandomFeatureRegressor
-from nurf._streams import _checkpoint
+from nurf.data import _checkpoint
 from nurf.training import Search
 
 SETTING = {"density": "local", "width": 0.4, "gradient_weight": 0.01, "growth": None, "tail": "constant", "alpha": 1e-6}

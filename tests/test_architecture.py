@@ -14,7 +14,7 @@ LEVELS = [
     {"_validation", "differentiation"},
     {"jets"},
     {"_scaling", "_tensors", "activations"},
-    {"_derivative_checks", "_reduction", "_streams"},
+    {"_reduction", "data"},
     {"networks"},
     {"densities", "kernels", "problems"},
     {"solvers"},

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 
 from nurf import DeepFeatureRegressor, RandomFeatureRegressor
-from nurf._streams import _checkpoint as checkpoint_module
+from nurf.data import _checkpoint as checkpoint_module
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss

@@ -7,18 +7,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nurf._scaling import Extent, Scaling
-from nurf._streams import (
+from nurf.data import (
     ArrayStream,
-    Checkpoint,
     IterableStream,
     Reservoir,
     Tree,
-    fingerprint,
     is_on_disk,
     uniform_numbers,
 )
-from nurf._streams import _checkpoint as checkpoint_module
-from nurf._streams._tree import heights
+from nurf.data import _checkpoint as checkpoint_module
+from nurf.data._checkpoint import Checkpoint, fingerprint
+from nurf.data._tree import heights
 from nurf.jets import Jet
 
 

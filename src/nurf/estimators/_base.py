@@ -7,6 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Self
@@ -16,14 +17,12 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_number, is_whole
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
+from nurf.data import DerivativeCheck, Observations, require_numbers
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
-from nurf.estimators._data import assemble, canonical
-from nurf.estimators._frames import matched, require_numbers
 from nurf.estimators._report import Report
 from nurf.files import write
 from nurf.jets import DERIVATIVE_KINDS, Jet
@@ -209,31 +208,34 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         -------
         self
         """
-        data = {
-            "gradients": gradients,
-            "gradients_at": gradients_at,
-            "directions": directions,
-            "hessians": hessians,
-            "sample_weight": sample_weight,
-            "derivative_weight": derivative_weight,
-            "validation": validation,
-        }
-        return self._fit_arrays(X, y, data, self._fit)
+        data = Observations(
+            X,
+            y,
+            gradients=gradients,
+            gradients_at=gradients_at,
+            directions=directions,
+            hessians=hessians,
+            sample_weight=sample_weight,
+            derivative_weight=derivative_weight,
+            validation=validation,
+        )
+        return self._fit_data(data, self._fit)
 
-    def _fit_arrays(
-        self, X: Any, y: Any, data: dict[str, Any], fit: Callable[[Jet, Any], list[Warning]], reset: bool = True
-    ) -> Self:
-        """Check the arrays and call ``fit`` with a jet. Without ``reset``, inputs must be those of the fit before."""
+    def _fit_data(self, data: Observations, fit: Callable[[Jet, Any], list[Warning]], reset: bool = True) -> Self:
+        """Check the data and call ``fit`` with a jet. Without ``reset``, inputs must be those of the fit before."""
         with unchanged_on_error(self):
-            require_numbers(X=X, y=y)
-            data = matched(X, y=y, **data)
-            y = data.pop("y")
-            X, y = validate_data(self, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64)
-            validation = data.pop("validation")
-            found = fit(canonical(assemble(X, y, **data)), validation)
+            data = self._checked(data, reset)
+            found = fit(data.jet(), data.validation)
         for warning in found:
             warnings.warn(warning, stacklevel=3)
         return self
+
+    def _checked(self, data: Observations, reset: bool = True) -> Observations:
+        """Return the data with rows and columns that match, and with arrays of numbers as ``X`` and ``y``."""
+        require_numbers(X=data.X, y=data.y)
+        data = data.matched()
+        X, y = validate_data(self, data.X, data.y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64)
+        return replace(data, X=X, y=y)
 
     @abstractmethod
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:

@@ -13,10 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._scaling import Scaling
 from nurf._validation import is_number, is_whole
 from nurf.activations import Sigmoid
+from nurf.data import Observations, checked_gradients, split
 from nurf.densities import Density, Nonlocal, Uniform
 from nurf.estimators._base import MAX_WEIGHTS, choose, zero_derivatives
-from nurf.estimators._checks import checked_gradients
-from nurf.estimators._data import split
 from nurf.estimators._deep_blocks import TrainsOnBlocks, unused_hessians
 from nurf.estimators._report import Report, describe_deep
 from nurf.jets import Jet
@@ -166,7 +165,7 @@ class DeepFeatureRegressor(TrainsOnBlocks):
         """
         if not hasattr(self, "fit_"):
             return self.fit(X, y, **data)
-        return self._fit_arrays(X, y, data, partial(self._fit_from, self.fit_), reset=False)
+        return self._fit_data(Observations(X, y, **data), partial(self._fit_from, self.fit_), reset=False)
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         return self._fit_from(getattr(self, "fit_", None) if self.warm_start else None, jet, validation)
@@ -213,7 +212,7 @@ class DeepFeatureRegressor(TrainsOnBlocks):
             made.append(first_network(scaled, spec, setting, self._generator()).in_units_of(scaling))
             return found
 
-        self._fit_arrays(X, y, {"gradients": gradients}, make)
+        self._fit_data(Observations(X, y, gradients), make)
         return made[0]
 
     @property

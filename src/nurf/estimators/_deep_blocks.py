@@ -9,18 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling, is_ball
-from nurf._streams import Stream
+from nurf.data import (
+    DerivativeCheck,
+    Radius,
+    Stream,
+    Units,
+    canonical,
+    checked_gradients,
+    read_block,
+    relative,
+    weighted,
+)
 from nurf.estimators._base import SamplesHyperplanes
-from nurf.estimators._blocks import Radius, read_block
-from nurf.estimators._checks import checked_gradients
-from nurf.estimators._data import canonical, relative
-from nurf.estimators._in_blocks import FitsInBlocks, weighted
+from nurf.estimators._in_blocks import FitsInBlocks
 from nurf.jets import Jet
 from nurf.training import DeepFit, DeepSpec, Search, fit_trained
 from nurf.training._progress import watch_cycles
-from nurf.training._streamed import Units
 from nurf.training._trained_blocks import BlockRun, BlockTraining, train_on_blocks
 
 SAMPLE_SHARE = 0.25  # of the steps, on a sample of the rows, before all blocks are read

@@ -13,9 +13,9 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import as_finite_or_nan
 from nurf.activations import Activation
+from nurf.data import Observations, require_numbers
 from nurf.densities import Density
 from nurf.estimators._base import SamplesHyperplanes, unchanged_on_error
-from nurf.estimators._frames import matched, require_numbers
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.training import Setting
@@ -85,7 +85,7 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
         """
         with unchanged_on_error(self):
             require_numbers(X=X)
-            data = matched(X, gradients=gradients, hessians=hessians)
+            data = Observations(X, gradients=gradients, hessians=hessians).matched().arguments
             X = validate_data(self, X, dtype=np.float64)
             ranks = {"gradients": 2, "hessians": 3}  # of the derivatives of one output
             arrays = {kind: as_finite_or_nan(kind, data[kind]) for kind in ranks if data[kind] is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nurf._streams import Reservoir
+from nurf.data import Reservoir, Units
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap
 from nurf.estimators._kernel import KernelFeatureRegressor
@@ -15,7 +15,7 @@ from nurf.estimators._sparse import SparseFeatureRegressor
 from nurf.estimators._surrogate import Leaderboard, Standing, Surrogate
 from nurf.files import RESULTS, read
 from nurf.solvers.ridge import NormalEquations
-from nurf.training._streamed import Accumulation, Units
+from nurf.training._streamed import Accumulation
 
 
 def _consistent(attributes: dict[str, Any]) -> None:

@@ -11,18 +11,14 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
-from nurf._streams import Checkpoint, IterableStream, Reservoir, Stream, fingerprint
 from nurf._validation import is_whole
+from nurf.data import IterableStream, Observations, Stream, Summarise, Summary
+from nurf.data._checkpoint import Checkpoint, fingerprint
+from nurf.data._rows import LARGEST_WEIGHT
 from nurf.estimators._base import unchanged_on_error
-from nurf.estimators._blocks import Summarise, in_memory, is_piecewise, make_stream
-from nurf.estimators._data import LARGEST_WEIGHT, canonical
-from nurf.estimators._frames import matched, require_numbers
 from nurf.estimators._piecewise import PredictsPiecewise
-from nurf.jets import Jet
 from nurf.training import Search
-from nurf.training._streamed import Summary, Units
 
 
 class FitsInBlocks(PredictsPiecewise):
@@ -79,21 +75,21 @@ class FitsInBlocks(PredictsPiecewise):
         """
         if not (block_rows is None or is_whole(block_rows)):
             raise ValueError(f"`block_rows` must be a whole number >= 1 or None, got {block_rows!r}")
-        data = {
-            "gradients": gradients,
-            "gradients_at": gradients_at,
-            "directions": directions,
-            "hessians": hessians,
-            "sample_weight": sample_weight,
-            "derivative_weight": derivative_weight,
-            "validation": validation,
-        }
-        n = getattr(X, "shape", (0,))[:1]
-        piecewise = is_piecewise({"X": X, "y": y, **data})
+        data = Observations(
+            X,
+            y,
+            gradients=gradients,
+            gradients_at=gradients_at,
+            directions=directions,
+            hessians=hessians,
+            sample_weight=sample_weight,
+            derivative_weight=derivative_weight,
+            validation=validation,
+        )
+        n, piecewise = getattr(X, "shape", (0,))[:1], data.is_piecewise
         whole = gradients_at is not None or validation is not None or self._needs_memory()
         if not n or self._at_once(n[0], piecewise) or (whole and not piecewise):
-            data = {name: in_memory(value) for name, value in data.items()}
-            return self._fit_arrays(in_memory(X), in_memory(y), data, self._fit)
+            return self._fit_data(data.in_memory(), self._fit)
         if whole:
             raise ValueError(
                 "`gradients_at`, `validation` and loss='huber' need arrays in memory if there are more than "
@@ -103,11 +99,8 @@ class FitsInBlocks(PredictsPiecewise):
             if piecewise:
                 self.__dict__.pop("feature_names_in_", None)
             else:
-                require_numbers(X=X, y=y)
-                data = matched(X, y=y, **data)
-                y = data.pop("y")
-                X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
-            found = self._fit_stream(make_stream({"X": X, "y": y, **data}, block_rows), checkpoint)
+                data = self._checked(data)
+            found = self._fit_stream(data.stream(block_rows), checkpoint)
         return self._warned(found)
 
     def fit_blocks(self, blocks: Iterable[Any] | Callable[[], Iterable[Any]], *, checkpoint: Any = None) -> Self:
@@ -157,13 +150,6 @@ class FitsInBlocks(PredictsPiecewise):
         extent = summary.extent
         owner = fingerprint(parameters, seed, summary.n_rows, summary.starts, extent.low, extent.high, *samples)
         return Checkpoint(Path(path), owner)
-
-
-def weighted(kept: Reservoir, units: Units) -> Jet:
-    """Return the rows of a reservoir in scaled units, each with the weight of the rows for which it stands."""
-    given = kept.jet.sample_weight is not None
-    multiples = kept.multiples / np.average(kept.multiples, weights=kept.jet.weights(0))
-    return canonical(units(kept.jet, multiples if given else None))
 
 
 def _check_weights(summary: Summary) -> None:

@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_whole
+from nurf.data import checked_gradients, split
 from nurf.estimators._base import NetworkRegressor, choose
-from nurf.estimators._checks import checked_gradients
-from nurf.estimators._data import split
 from nurf.estimators._report import Report, describe_derivatives, describe_process
 from nurf.jets import Jet
 from nurf.kernels import RADIAL_KERNELS, KernelAverage, RadialKernel

@@ -7,18 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
-from nurf._streams import Block, Reservoir, uniform_numbers
 from nurf._types import Precision
+from nurf.data import HELD_ROWS, Block, Observations, Reservoir, Units, read_block, uniform_numbers
 from nurf.estimators._base import unchanged_on_error
-from nurf.estimators._blocks import read_block
-from nurf.estimators._frames import matched, require_numbers
 from nurf.estimators._streamed import FitsStreams
 from nurf.jets import Jet
 from nurf.solvers import LeaveOneOut
 from nurf.training import ShallowFit
-from nurf.training._streamed import HELD_ROWS, Accumulate, Accumulation, Units, fit_accumulated
+from nurf.training._streamed import Accumulate, Accumulation, fit_accumulated
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +75,15 @@ class FitsFurtherRows(FitsStreams):
         -------
         self
         """
-        data = {
-            "gradients": gradients,
-            "directions": directions,
-            "hessians": hessians,
-            "sample_weight": sample_weight,
-            "derivative_weight": derivative_weight,
-        }
+        data = Observations(
+            X,
+            y,
+            gradients=gradients,
+            directions=directions,
+            hessians=hessians,
+            sample_weight=sample_weight,
+            derivative_weight=derivative_weight,
+        )
         running: Running | None = getattr(self, "_running", None)
         if running is None and hasattr(self, "fit_"):
             warnings.warn(
@@ -95,21 +94,16 @@ class FitsFurtherRows(FitsStreams):
             raise ValueError("`loss` must be 'squared' for `partial_fit`, got 'huber': it needs all rows at once")
         with unchanged_on_error(self):
             if running is None:
-                self.fit(X, y, **data)
-            found = self._continue(running, X, y, data)
+                self.fit(**data.arguments)
+            found = self._continue(running, self._checked(data, reset=False))
         return self._warned(found)
 
-    def _continue(self, running: Running | None, X: Any, y: Any, data: dict[str, Any]) -> list[Warning]:
+    def _continue(self, running: Running | None, data: Observations) -> list[Warning]:
         """Add rows to the normal equations; with the first rows, start them."""
-        require_numbers(X=X, y=y)
-        data = matched(X, y=y, **data)
-        y = data.pop("y")
-        X, y = validate_data(self, X, y, reset=False, multi_output=True, y_numeric=True, dtype=np.float64)
-        given = {name: value for name, value in data.items() if value is not None}
-        if running is not None and running.given != tuple(sorted(given)):
-            before, now = (", ".join(names) or "none" for names in (running.given, sorted(given)))
+        if running is not None and running.given != data.given:
+            before, now = (", ".join(names) or "none" for names in (running.given, data.given))
             raise ValueError(f"all calls must have the same kinds of data beside X and y, got {before} and then {now}")
-        jet = read_block(Block(0, {"X": X, "y": y, **given}))
+        jet = read_block(data.block())
         fit, dtype = self.fit_, self._precision()
         if running is None:
             seed, weights = int(self._generator().integers(2**62)), jet.weights(0)
@@ -117,7 +111,7 @@ class FitsFurtherRows(FitsStreams):
             rows = np.arange(len(jet))
             sample = Reservoir.of(jet, rows, uniform_numbers(rows, seed), HELD_ROWS)
             total = _accumulated(units, fit, jet, dtype)
-            self._running = Running(units, tuple(sorted(given)), seed, len(jet), total, sample)
+            self._running = Running(units, data.given, seed, len(jet), total, sample)
             return []
         running = running.plus(jet, fit, dtype)
         rule = LeaveOneOut(multiples=running.sample.multiples)

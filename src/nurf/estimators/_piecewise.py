@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from nurf._blocks import row_blocks
-from nurf._streams import is_dask, is_on_disk, lazily
 from nurf._types import Array
+from nurf.data import is_dask, is_on_disk, lazily
 from nurf.estimators._base import NetworkRegressor
 
 PREDICTED_ROWS = 2**14  # at once, of arrays that are not in memory

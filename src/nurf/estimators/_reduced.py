@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._reduction import InputDirections
 from nurf._scaling import Scaling
 from nurf._validation import is_whole
-from nurf.estimators._checks import checked_gradients
+from nurf.data import DerivativeCheck, checked_gradients
 from nurf.estimators._choices import RacesSettings
 from nurf.jets import Jet
 

@@ -9,12 +9,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf.activations import Activation
+from nurf.data import DerivativeCheck, split
 from nurf.densities import Density
 from nurf.estimators._base import choose, sampling_order, zero_derivatives
-from nurf.estimators._data import split
 from nurf.estimators._partial import FitsFurtherRows
 from nurf.estimators._report import Report, describe, describe_loss, describe_reduction, describe_sampling
 from nurf.jets import Jet

@@ -14,10 +14,9 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_number, is_whole
 from nurf.activations import Activation
+from nurf.data import checked_gradients, split
 from nurf.densities import Density
 from nurf.estimators._base import TAILS, SamplesHyperplanes, ShallowRegressor, choose
-from nurf.estimators._checks import checked_gradients
-from nurf.estimators._data import split
 from nurf.estimators._report import Report, describe_sparse
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, ShallowNetwork

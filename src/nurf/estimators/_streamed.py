@@ -10,18 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling, is_ball
-from nurf._streams import (
-    Checkpoint,
+from nurf.data import (
+    DerivativeCheck,
+    Radius,
     Reservoir,
     Stream,
+    Summary,
     Tree,
+    Units,
+    canonical,
+    read_block,
+    relative,
+    weighted,
 )
+from nurf.data._checkpoint import Checkpoint
 from nurf.estimators._base import ShallowRegressor
-from nurf.estimators._blocks import Radius, read_block
-from nurf.estimators._data import canonical, relative
-from nurf.estimators._in_blocks import FitsInBlocks, weighted
+from nurf.estimators._in_blocks import FitsInBlocks
 from nurf.estimators._reduced import ReducesInputs
 from nurf.jets import Jet
 from nurf.solvers import LeaveOneOut
@@ -31,8 +36,6 @@ from nurf.training._progress import watch_blocks
 from nurf.training._streamed import (
     Accumulate,
     Accumulation,
-    Summary,
-    Units,
     fit_accumulated,
     fit_of_sample,
 )

@@ -12,9 +12,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from nurf._validation import is_number
+from nurf.data import checked_gradients, split
 from nurf.estimators._base import NetworkRegressor, as_generator, choose
-from nurf.estimators._checks import checked_gradients
-from nurf.estimators._data import split
 from nurf.estimators._engines import ENGINES, FAILED, Contest, Effort, Engine, EngineArm, Given, default_engines
 from nurf.estimators._report import Report
 from nurf.jets import Jet

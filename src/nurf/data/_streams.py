@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from nurf._streams._tree import Tree
+from nurf.data._tree import Tree
 
 Result = TypeVar("Result")
 

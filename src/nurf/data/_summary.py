@@ -1,0 +1,164 @@
+"""What a pass over the data finds out, and the units that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nurf._scaling import Extent, Scaling
+from nurf._types import Array
+from nurf.data._reading import read_block
+from nurf.data._reservoir import Reservoir, uniform_numbers
+from nurf.data._rows import canonical
+from nurf.data._streams import Block
+from nurf.jets import Jet
+
+HELD_ROWS = 5000  # at which the error is estimated
+HELD_SHARE = 0.2  # of the rows may be among them; all others may be raced on
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What one pass over the data finds out: their extent, and two samples. Those of two sets of rows can be added.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows of positive weight.
+    extent : Extent
+    raced, held : Reservoir
+        Rows for the race, and others, which choose nothing but alpha and show the error.
+    slope_weights : (float, float)
+        The smallest and the largest positive weight of derivatives.
+    starts : tuple of int
+        The numbers of the first rows of all blocks.
+    """
+
+    n_rows: int
+    extent: Extent
+    raced: Reservoir
+    held: Reservoir
+    slope_weights: tuple[float, float]
+    starts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, jet: Jet, first: int, seed: int, n_raced: int, n_held: int = HELD_ROWS) -> Summary:
+        """Return the summary of consecutive rows, the first of which has the number ``first``."""
+        rows = first + np.arange(len(jet))
+        numbers, used = uniform_numbers(rows, seed), jet.weights(0) > 0
+        held = uniform_numbers(rows, seed + 1) < HELD_SHARE
+        weighted = jet.weights(1)[used & (jet.weights(1) > 0)]
+        return cls(
+            int(used.sum()),
+            Extent.of(jet[used]),
+            Reservoir.of(jet[~held], rows[~held], numbers[~held], n_raced),
+            Reservoir.of(jet[held], rows[held], numbers[held], n_held),
+            (float(weighted.min(initial=np.inf)), float(weighted.max(initial=0.0))),
+            (first,),
+        )
+
+    def __add__(self, other: Summary) -> Summary:
+        """Return the summary of the rows of both."""
+        if self.layout != other.layout:
+            raise ValueError(
+                f"all blocks must have the same inputs, outputs and derivatives, got {_described(self.layout)} and "
+                f"{_described(other.layout)}"
+            )
+        (low, high), (lower, higher) = self.slope_weights, other.slope_weights
+        return Summary(
+            self.n_rows + other.n_rows,
+            self.extent + other.extent,
+            self.raced + other.raced,
+            self.held + other.held,
+            (min(low, lower), max(high, higher)),
+            self.starts + other.starts,
+        )
+
+    @property
+    def layout(self) -> tuple[int, tuple[int, ...], frozenset[str]]:
+        """The number of inputs, the shape of the outputs, and the arrays that are given."""
+        jet = self.raced.jet
+        given = frozenset(name for name, array in vars(jet).items() if array is not None)
+        return jet.n_features, jet.y.shape[1:], given
+
+    @property
+    def mean_weight(self) -> float:
+        """The mean of the positive weights."""
+        return self.extent.weight / self.n_rows
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all rows are in the samples."""
+        return bool(np.isinf([self.raced.threshold, self.held.threshold]).all())
+
+    def all_rows(self) -> Jet:
+        """Return all rows in their order, if the samples are complete."""
+        order = np.argsort(np.concatenate([self.raced.rows, self.held.rows]))
+        return (self.raced.jet + self.held.jet)[order]
+
+
+def _described(layout: tuple[int, tuple[int, ...], frozenset[str]]) -> str:
+    n_features, outputs, given = layout
+    return f"{n_features} inputs, y of shape {('n', *outputs)} and {', '.join(sorted(given - {'X', 'y'})) or 'no more'}"
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The change from data as they are given to those that are fitted: scaled, and with weights of mean one.
+
+    Parameters
+    ----------
+    scaling : Scaling
+    mean_weight : float
+    """
+
+    scaling: Scaling
+    mean_weight: float = 1.0
+
+    def __call__(self, jet: Jet, multiples: Array | None = None) -> Jet:
+        """Return the data in these units, their weights times ``multiples``. Rows of weight zero weigh nothing."""
+        scaled = self.scaling(jet)
+        if jet.sample_weight is None and jet.derivative_weight is None and multiples is None:
+            return scaled
+        factors = np.full(len(jet), 1 / self.mean_weight) * (1.0 if multiples is None else multiples)
+        slopes = None if jet.derivative_weight is None else jet.derivative_weight * factors * (jet.weights(0) > 0)
+        return replace(scaled, sample_weight=jet.weights(0) * factors, derivative_weight=slopes)
+
+
+def weighted(kept: Reservoir, units: Units) -> Jet:
+    """Return the rows of a reservoir in scaled units, each with the weight of the rows for which it stands."""
+    given = kept.jet.sample_weight is not None
+    multiples = kept.multiples / np.average(kept.multiples, weights=kept.jet.weights(0))
+    return canonical(units(kept.jet, multiples if given else None))
+
+
+@dataclass(frozen=True)
+class Summarise:
+    """The map from a block to its summary.
+
+    Parameters
+    ----------
+    seed : int
+    n_raced : int
+        Number of rows to race on, at most.
+    """
+
+    seed: int
+    n_raced: int
+
+    def __call__(self, block: Block) -> Summary:
+        """Return the summary of a block."""
+        return Summary.of(read_block(block), block.first, self.seed, self.n_raced)
+
+
+@dataclass(frozen=True, eq=False)
+class Radius:
+    """The map from a block to the largest distance of its points from the centre of the data."""
+
+    extent: Extent
+
+    def __call__(self, block: Block) -> float:
+        """Return the distance."""
+        jet = read_block(block)
+        return self.extent.radius(jet.X[jet.weights(0) > 0])
