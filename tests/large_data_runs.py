@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from nurf import RandomFeatureRegressor
-from nurf.data import _checkpoint
+from nurf.blockwise import _checkpoint
 from nurf.training import Search
 
 SETTING = {"density": "local", "width": 0.4, "gradient_weight": 0.01, "growth": None, "tail": "constant", "alpha": 1e-6}
@@ -41,7 +41,7 @@ def interrupted(folder, what):
     state = folder / "state"
     if what == "resume":
         with state.open("rb") as file:
-            print(f"resumed after {pickle.load(file)[1]['tree'].n_blocks} blocks")
+            print(f"resumed after {pickle.load(file)[2].n_blocks} blocks")
     for name, checkpoint in (("resumed", state), ("whole", None)):
         model = RandomFeatureRegressor(30, random_state=0, **SETTING)
         model.fit_blocks(source, checkpoint=checkpoint)

@@ -20,6 +20,7 @@ LEVELS = [
     {"solvers"},
     {"training"},
     {"files"},
+    {"blockwise"},
     {"estimators"},
     {"_tables", "export", "plots", "torch"},
     {"report"},

@@ -11,14 +11,20 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 
-from nurf import DeepFeatureRegressor, RandomFeatureRegressor
-from nurf.data import _checkpoint as checkpoint_module
+from nurf import (
+    DeepFeatureRegressor,
+    KernelFeatureRegressor,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    Surrogate,
+)
+from nurf.blockwise import _checkpoint as checkpoint_module
+from nurf.blockwise._trained import BlockTraining
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss
 from nurf.solvers.ridge import NormalEquations
 from nurf.training import Search
-from nurf.training._trained_blocks import BlockTraining
 
 try:
     import dask.array as da
@@ -125,6 +131,26 @@ class TestKindsOfArrays:
                 if kind == "dask":
                     assert isinstance(other, da.Array)
                 assert_allclose(np.asarray(other), part, rtol=1e-10, atol=1e-12)
+
+    @pytest.mark.parametrize("kind", ["memmap", "dask"])
+    @pytest.mark.parametrize(
+        "fitted",
+        [
+            DeepFeatureRegressor((8,), steps=20, random_state=0),
+            KernelFeatureRegressor("gaussian"),
+            SparseFeatureRegressor(0.1, random_state=0),
+            Surrogate(engines=["wide"]),
+        ],
+        ids=lambda fitted: type(fitted).__name__,
+    )
+    def test_all_regressors_predict_in_pieces(self, kind, fitted, tmp_path):
+        X, y, _ = make(40)
+        fitted.fit(X, y)
+        (stored,) = self.stored(kind, tmp_path, (FRESH,))
+        for name in ("predict", "predict_gradient", "predict_hessian", "predict_interval"):
+            expected, found = (getattr(fitted, name)(points) for points in (FRESH, stored))
+            assert isinstance(found, np.ndarray if kind == "memmap" else da.Array)
+            assert_allclose(np.asarray(found), expected, rtol=1e-10, atol=1e-10)
 
     @needs_dask
     def test_lazy_predictions_compute_nothing(self):
@@ -504,8 +530,7 @@ class TestCheckpoints:
         with pytest.raises(KeyboardInterrupt):
             model().fit_blocks(source, checkpoint=path)
         with path.open("rb") as file:
-            _, state = pickle.load(file)
-        assert state["tree"].n_blocks == 7
+            assert pickle.load(file)[2].n_blocks == 7
         found = model().fit_blocks(source, checkpoint=path)
         assert_array_equal(found.predict(FRESH), expected.predict(FRESH))
         assert not path.exists()
@@ -520,7 +545,7 @@ class TestCheckpoints:
             return model(**options).fit(X, y, gradients=gradients, block_rows=rows, checkpoint=path)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("nurf.estimators._streamed.fit_accumulated", None)
+            patch.setattr("nurf.blockwise._sampled.fit_accumulated", None)
             with pytest.raises(TypeError):
                 fit(X, y)
         assert path.exists()
@@ -604,7 +629,7 @@ class TestTrained:
         with pytest.raises(KeyboardInterrupt):
             self.model().fit_blocks(source, checkpoint=path)
         with path.open("rb") as file:
-            assert pickle.load(file)[1]["run"].number == 2 * len(blocks) + 5
+            assert pickle.load(file)[2].number == 2 * len(blocks) + 5
         assert_array_equal(self.model().fit_blocks(source, checkpoint=path).predict(FRESH), expected)
         assert not path.exists()
 

@@ -7,6 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nurf._scaling import Extent, Scaling
+from nurf.blockwise import Checkpoint, fingerprint
+from nurf.blockwise import _checkpoint as checkpoint_module
 from nurf.data import (
     ArrayStream,
     IterableStream,
@@ -15,8 +17,6 @@ from nurf.data import (
     is_on_disk,
     uniform_numbers,
 )
-from nurf.data import _checkpoint as checkpoint_module
-from nurf.data._checkpoint import Checkpoint, fingerprint
 from nurf.data._tree import heights
 from nurf.jets import Jet
 
@@ -179,6 +179,13 @@ class TestStreams:
         assert stream.map_reduce(function, lambda a, b: a + b, trees[2]) == total == 21
         assert seen == [3, 4, 5, 6]
 
+    @pytest.mark.parametrize("done", [0, 3])
+    def test_a_state_goes_from_block_to_block(self, done):
+        stream, states = ArrayStream({"X": np.zeros((7, 1)), "y": np.arange(7.0)}, 1), []
+        found = stream.fold(lambda state, block: [*state, block.first], [], done, states.append)
+        assert found == list(range(done, 7))
+        assert states == [found[: length + 1] for length in range(len(found))]
+
     def test_long_rows_come_in_smaller_blocks(self):
         assert ArrayStream({"X": np.broadcast_to(0.0, (10**5, 10**4))}).block_rows < 2**10
         assert ArrayStream({"X": np.broadcast_to(0.0, (10**5, 2))}).block_rows == 2**16
@@ -213,20 +220,22 @@ class TestCheckpoint:
         file = Checkpoint(tmp_path / "state", "mine")
         assert file.read() is None
         for number in range(3):
-            file.write({"number": number, "array": np.arange(number)})
-        assert file.read()["number"] == 2
+            file.write("fit", (number, np.arange(number)))
+        fit, (number, array) = file.read()
+        assert (fit, number) == ("fit", 2)
+        assert_array_equal(array, [0, 1])
         assert [path.name for path in tmp_path.iterdir()] == ["state"]
         file.remove()
         assert file.read() is None
 
     def test_a_state_that_was_written_a_moment_ago_stays(self, tmp_path):
         file = Checkpoint(tmp_path / "state", "mine")
-        file.write({"number": 1})
-        file.write({"number": 2})
-        assert file.read()["number"] == 1
+        file.write("fit", 1)
+        file.write("fit", 2)
+        assert file.read() == ("fit", 1)
 
     def test_that_of_another_fit_is_refused(self, tmp_path):
-        Checkpoint(tmp_path / "state", "mine").write({})
+        Checkpoint(tmp_path / "state", "mine").write("fit", None)
         with pytest.raises(ValueError, match=r"same data, blocks, parameters and seed, got .*state"):
             Checkpoint(tmp_path / "state", "other").read()
 

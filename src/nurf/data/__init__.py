@@ -2,11 +2,12 @@
 
 from nurf.data._arrays import ArrayStream, is_on_disk
 from nurf.data._checks import checked_gradients
-from nurf.data._dask import DaskStream, is_dask, lazily
+from nurf.data._dask import DaskStream
 from nurf.data._derivative_checks import DerivativeCheck, check_derivatives
 from nurf.data._frames import partial_owners, require_numbers
 from nurf.data._iterables import IterableStream
 from nurf.data._observations import Observations
+from nurf.data._pieces import in_pieces
 from nurf.data._reading import read_block
 from nurf.data._reservoir import Reservoir, uniform_numbers
 from nurf.data._rows import canonical, relative, split
@@ -32,9 +33,8 @@ __all__ = [
     "canonical",
     "check_derivatives",
     "checked_gradients",
-    "is_dask",
+    "in_pieces",
     "is_on_disk",
-    "lazily",
     "partial_owners",
     "read_block",
     "relative",

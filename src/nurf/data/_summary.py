@@ -10,7 +10,7 @@ from nurf._scaling import Extent, Scaling
 from nurf._types import Array
 from nurf.data._reading import read_block
 from nurf.data._reservoir import Reservoir, uniform_numbers
-from nurf.data._rows import canonical
+from nurf.data._rows import LARGEST_WEIGHT, canonical
 from nurf.data._streams import Block
 from nurf.jets import Jet
 
@@ -91,6 +91,17 @@ class Summary:
     def is_complete(self) -> bool:
         """Whether all rows are in the samples."""
         return bool(np.isinf([self.raced.threshold, self.held.threshold]).all())
+
+    def require_weights(self) -> None:
+        """Raise an error if no weight is positive, or if those of derivatives are too far from those of values."""
+        if not self.n_rows:
+            raise ValueError("`sample_weight` must be positive in at least one row, got only zeros")
+        low, high = (weight / self.mean_weight for weight in self.slope_weights)
+        if high and (low < 1 / LARGEST_WEIGHT or high > LARGEST_WEIGHT):
+            raise ValueError(
+                f"`derivative_weight` must be 0 or from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, in units of the "
+                f"mean weight of the values, got {low:g} to {high:g}"
+            )
 
     def all_rows(self) -> Jet:
         """Return all rows in their order, if the samples are complete."""

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -21,7 +21,7 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_number, is_whole
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
-from nurf.data import DerivativeCheck, Observations, require_numbers
+from nurf.data import DerivativeCheck, Observations, in_pieces, require_numbers
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
 from nurf.estimators._report import Report
 from nurf.files import write
@@ -275,7 +275,12 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         included. Those of sampled networks are those of ridge regression in the Bayesian view with more than 150
         samples; with fewer, and for trained networks, they come from samples that are left out in folds. Those of
         infinitely wide networks are those of the process, calibrated with samples that are left out.
+
+        Arrays on disk are read in blocks. Dask arrays give Dask arrays, which compute nothing until they are asked.
         """
+        return self._in_pieces(self._predict, X, (), return_std)
+
+    def _predict(self, X: Any, return_std: bool = False) -> Any:
         points = self._inputs(X)
         values = self.scaling_.values_back(self.fit_.network.value(points))
         if not return_std:
@@ -287,8 +292,11 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         """Return the gradients at the points, of shape (n, d) or (n, k, d), and by choice their standard deviations.
 
         These are calibrated with the gradients of samples that are left out. If none were given, they are a guess, and
-        a warning says so.
+        a warning says so. Arrays on disk and those of Dask are treated as by ``predict``.
         """
+        return self._in_pieces(self._predict_gradient, X, ("d",), return_std)
+
+    def _predict_gradient(self, X: Any, return_std: bool = False) -> Any:
         points = self._inputs(X)
         scaled = self.fit_.network.gradient(points)
         gradients = self.scaling_.gradients_back(scaled)
@@ -300,11 +308,11 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             warnings.warn(
                 "standard deviations of gradients could not be compared with gradients that were given: they may be "
                 "several times too small or too large",
-                stacklevel=2,
+                stacklevel=5,  # where the gradients were asked for
             )
         return gradients, self.scaling_.gradient_deviations_back(deviations)
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
         """Return intervals that contain new values with probability ``coverage``, of shape (n, 2) or (n, k, 2).
 
         Quantiles over samples ``k`` of ``f_{-k}(x) +- |y_k - f_{-k}(x_k)|``, with fits ``f_{-k}`` without the sample.
@@ -316,12 +324,16 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         five folds up to 150 samples, and with more without one fold, whose errors are put around the fit without it
         (split conformal). Their setting and the end of their training were chosen by the same errors, among few. Those
         of infinitely wide networks are ``f(x) +- q s(x)`` with the standard deviation ``s`` of the process and a
-        quantile ``q`` of the errors at samples that are left out, in units of theirs.
+        quantile ``q`` of the errors at samples that are left out, in units of theirs. Arrays on disk and those of Dask
+        are treated as by ``predict``.
         """
         if not (is_number(coverage) and 0 < coverage < 1):
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
+        return self._in_pieces(partial(self._predict_interval, coverage=float(coverage)), X, (2,))
+
+    def _predict_interval(self, X: Any, coverage: float) -> Array:
         points = self._inputs(X)
-        intervals = self._checked_uncertainty().interval(points, float(coverage))
+        intervals = self._checked_uncertainty().interval(points, coverage)
         shape = (len(points), *self.fit_.network.output_shape, 2)
         return np.moveaxis(self.scaling_.values_back(np.moveaxis(intervals.reshape(shape), -1, 0)), 0, -1)
 
@@ -333,8 +345,14 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             )
         return self.uncertainty_
 
-    def predict_hessian(self, X: Any) -> Array:
-        """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
+    def predict_hessian(self, X: Any) -> Any:
+        """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d).
+
+        Arrays on disk and those of Dask are treated as by ``predict``.
+        """
+        return self._in_pieces(self._predict_hessian, X, ("d", "d"))
+
+    def _predict_hessian(self, X: Any) -> Array:
         points = self._inputs(X)
         return self.scaling_.hessians_back(self.fit_.network.hessian(points))
 
@@ -347,9 +365,16 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         check_is_fitted(self, "fit_")
         return self.fit_.network.function(self.scaling_)
 
+    def _in_pieces(self, method: Callable[..., Any], X: Any, axes: tuple[Any, ...], return_std: bool = False) -> Any:
+        """Return what a method predicts, of arrays of any kind; ``axes`` are those behind rows and outputs."""
+        check_is_fitted(self, "fit_")
+        lengths = (self.n_features_in_ if axis == "d" else axis for axis in axes)
+        shape = (*self.fit_.network.output_shape, *lengths)
+        method = partial(method, return_std=True) if return_std else method
+        return in_pieces(method, X, self.n_features_in_, shape, return_std)
+
     def _inputs(self, X: Any) -> Array:
         """Return points in scaled units."""
-        check_is_fitted(self, "fit_")
         require_numbers(X=X)
         return self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
 

@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._scaling import Scaling
 from nurf._validation import is_number, is_whole
 from nurf.activations import Sigmoid
-from nurf.data import Observations, checked_gradients, split
+from nurf.blockwise import Blocks, TrainedBlocks
+from nurf.data import DerivativeCheck, Observations, checked_gradients, split
 from nurf.densities import Density, Nonlocal, Uniform
-from nurf.estimators._base import MAX_WEIGHTS, choose, zero_derivatives
-from nurf.estimators._deep_blocks import TrainsOnBlocks, unused_hessians
+from nurf.estimators._base import MAX_WEIGHTS, SamplesHyperplanes, choose, zero_derivatives
+from nurf.estimators._blockwise import BlockwiseRegressor, Prepared
 from nurf.estimators._report import Report, describe_deep
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork, Nonlinearity
@@ -30,7 +31,7 @@ from nurf.training._trained import steps_within
 MAX_WEIGHT = 1e9  # of derivatives beside values: with more, single precision does not resolve the values
 
 
-class DeepFeatureRegressor(TrainsOnBlocks):
+class DeepFeatureRegressor(BlockwiseRegressor, SamplesHyperplanes):
     """Regression by a deep network whose weights are all trained, on values and gradients.
 
     The hyperplanes of the first layer are sampled from a density built from derivative data; from there all weights are
@@ -128,6 +129,7 @@ class DeepFeatureRegressor(TrainsOnBlocks):
     network_: DeepNetwork
     n_iter_: int
     activation: Any
+    _trains_at_once = True
 
     def __init__(
         self,
@@ -172,13 +174,12 @@ class DeepFeatureRegressor(TrainsOnBlocks):
 
     def _fit_from(self, start: DeepFit | None, jet: Jet, validation: Any) -> list[Warning]:
         """Fit, from the network of ``start`` if there is one."""
-        check, found = checked_gradients(jet, self.check_gradients)
-        found += unused_hessians(jet)
         rng = self._generator()
-        jet, held_out = split(jet, validation, rng)
+        given, (jet, held_out) = jet, split(jet, validation, rng)
         if start is not None:
             require_shape(jet, start.network)
         scaling = self.scaling_ if start is not None else Scaling.fit(jet, self.scaling)
+        scaling, check, found = self._prepared(scaling, jet, given)
         scaled = scaling(jet)
         spec = self._spec(scaled, found)
         if start is not None:
@@ -195,6 +196,45 @@ class DeepFeatureRegressor(TrainsOnBlocks):
         before = 0 if start is None else self.n_iter_
         self._set_trained(fit, scaling, spec, before + fit.n_steps, len(jet), check, bool(scaled.known))
         return found
+
+    def _require_blocks(self) -> None:
+        if self.warm_start:
+            raise ValueError(
+                "`warm_start` must be False for data in blocks, got True: `partial_fit` goes on with some rows"
+            )
+
+    def _prepared(self, scaling: Scaling, jet: Jet, given: Jet) -> Prepared:
+        check, found = checked_gradients(given, self.check_gradients)
+        if "hessians" in given.known:
+            found += [UserWarning("`hessians` are not used in the training: `RandomFeatureRegressor` fits them")]
+        return scaling, check, found
+
+    def _way(self, blocks: Blocks, found: list[Warning]) -> TrainedBlocks:
+        spec = self._with_steps(self._spec(blocks.sample, found), blocks.sample)
+        return TrainedBlocks(spec, self.steps == "auto" and self.time_budget is None, self._verbosity())
+
+    def _set_blockwise(
+        self, result: tuple[DeepFit, DeepSpec], blocks: Blocks, check: DerivativeCheck | None
+    ) -> list[Warning]:
+        (fit, spec), scaling, n_rows = result, blocks.units.scaling, blocks.summary.n_rows
+        self._set_trained(fit, scaling, spec, fit.n_steps, n_rows, check, bool(blocks.sample.known))
+        return []
+
+    def _set_trained(
+        self,
+        fit: DeepFit,
+        scaling: Scaling,
+        spec: DeepSpec,
+        n_iter: int,
+        n_samples: int,
+        check: DerivativeCheck | None,
+        has_derivatives: bool,
+    ) -> None:
+        """Set the attributes of a fit."""
+        self._set_fit(fit, scaling, fit.crossfit)
+        self.density_, self.gradient_weight_ = fit.setting.density, fit.loss.gradients
+        self.n_steps_, self.n_iter_, self.n_samples_ = spec.n_steps, n_iter, n_samples
+        self.gradient_check_, self._has_derivatives = check, has_derivatives
 
     def _first_network(self, X: Any, y: Any, gradients: Any, scale: float) -> DeepNetwork:
         """Return the network from which training starts, with first normals of the length ``scale``.

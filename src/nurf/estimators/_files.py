@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from nurf.blockwise import Accumulation, Running
 from nurf.data import Reservoir, Units
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap
 from nurf.estimators._kernel import KernelFeatureRegressor
-from nurf.estimators._partial import Running
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor
 from nurf.estimators._surrogate import Leaderboard, Standing, Surrogate
 from nurf.files import RESULTS, read
 from nurf.solvers.ridge import NormalEquations
-from nurf.training._streamed import Accumulation
 
 
 def _consistent(attributes: dict[str, Any]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -11,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from nurf._scaling import Scaling
 from nurf.activations import Activation
-from nurf.data import DerivativeCheck, split
+from nurf.blockwise import Absorb, Blocks, Running, SampledBlocks, Solution
+from nurf.data import DerivativeCheck, Observations, Units, read_block, split
 from nurf.densities import Density
-from nurf.estimators._base import choose, sampling_order, zero_derivatives
-from nurf.estimators._partial import FitsFurtherRows
+from nurf.estimators._base import ShallowRegressor, choose, sampling_order, unchanged_on_error, zero_derivatives
+from nurf.estimators._blockwise import BlockwiseRegressor, Prepared
+from nurf.estimators._reduced import ReducesInputs
 from nurf.estimators._report import Report, describe, describe_loss, describe_reduction, describe_sampling
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
@@ -27,7 +30,7 @@ SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValid
 NAMES = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
 
 
-class RandomFeatureRegressor(FitsFurtherRows):
+class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor, ReducesInputs):
     """Regression by a shallow network with sampled inner weights.
 
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are sampled from a density built
@@ -150,6 +153,8 @@ class RandomFeatureRegressor(FitsFurtherRows):
     True
     """
 
+    _running: Running | None
+
     def __init__(
         self,
         n_neurons: int | str = 1000,
@@ -194,7 +199,7 @@ class RandomFeatureRegressor(FitsFurtherRows):
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         rng = self._generator()
         given, (jet, held_out) = jet, split(jet, validation, rng)
-        scaling, check, found = self._reduced(Scaling.fit(jet, self.scaling), jet, given)
+        scaling, check, found = self._prepared(Scaling.fit(jet, self.scaling), jet, given)
         scaled = scaling(jet)
         if self.loss == "huber" and self.selection == "gcv":
             raise ValueError("`selection` must be 'loo' with loss='huber', which needs left-out errors, got 'gcv'")
@@ -207,6 +212,89 @@ class RandomFeatureRegressor(FitsFurtherRows):
             options: dict[str, Any] = {"precise": fit.precise, "optimism": fit.optimism, "robust": self.loss == "huber"}
             uncertainty = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, **options)
         return found + self._set_result(fit, scaling, uncertainty, scaled, len(jet), check, rule)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        gradients: Any = None,
+        directions: Any = None,
+        hessians: Any = None,
+        sample_weight: Any = None,
+        derivative_weight: Any = None,
+    ) -> Self:
+        """Fit the network to further rows.
+
+        The first call is ``fit``: scaling, hyperplanes, width and the weight of derivatives are chosen from its rows
+        and stay. Each later call adds its rows to the normal equations, and finds alpha and the outer weights anew from
+        all rows so far, so that the order of the later calls does not matter. So the first rows should be like the
+        others, and some thousands. The error is estimated by leave-one-out at up to 5000 of all rows. The model keeps
+        its normal equations, N x N numbers; ``fit`` and ``fit_blocks`` do not, so that ``partial_fit`` after these
+        starts anew, with a warning.
+
+        Parameters
+        ----------
+        X, y, gradients, directions, hessians, sample_weight, derivative_weight
+            See ``fit``. All calls must have the same kinds of data. Weights are in the same unit in all calls.
+
+        Returns
+        -------
+        self
+        """
+        data = Observations(
+            X,
+            y,
+            gradients=gradients,
+            directions=directions,
+            hessians=hessians,
+            sample_weight=sample_weight,
+            derivative_weight=derivative_weight,
+        )
+        running: Running | None = getattr(self, "_running", None)
+        if running is None and hasattr(self, "fit_"):
+            warnings.warn(
+                "`partial_fit` starts anew: it needs normal equations, which `fit` and `fit_blocks` do not keep",
+                stacklevel=2,
+            )
+        if self.loss == "huber":
+            raise ValueError("`loss` must be 'squared' for `partial_fit`, got 'huber': it needs all rows at once")
+        found: list[Warning] = []
+        with unchanged_on_error(self):
+            if running is None:
+                self.fit(**data.arguments)
+            data = self._checked(data, reset=False)
+            jet, dtype = read_block(data.block()), self._precision()
+            if running is None:
+                seed, weights = int(self._generator().integers(2**62)), jet.weights(0)
+                units = Units(self.scaling_, float(weights[weights > 0].mean()))
+                running = Running.of(jet, data.given, Absorb.by((self.fit_,), units, dtype), seed)
+            else:
+                running = running.absorb(jet, data.given, self.fit_, dtype)
+                found = self._set_solution(running.solution(self.fit_, self._alphas()), self.gradient_check_)
+            self._running = running
+        return self._warned(found)
+
+    def _needs_memory(self) -> bool:
+        return self.loss == "huber"
+
+    def _require_blocks(self) -> None:
+        if self.loss == "huber":
+            raise ValueError("`loss` must be 'squared' for data in blocks, got 'huber': it needs all rows in memory")
+
+    def _prepared(self, scaling: Scaling, jet: Jet, given: Jet) -> Prepared:
+        return self._reduced(scaling, jet, given)
+
+    def _way(self, blocks: Blocks, found: list[Warning]) -> SampledBlocks:
+        return SampledBlocks(self._raced_on_sample, self._alphas(), self._precision(), self._verbosity())
+
+    def _set_blockwise(self, result: Solution, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
+        return self._set_solution(result, check)
+
+    def _set_solution(self, found: Solution, check: DerivativeCheck | None) -> list[Warning]:
+        return self._set_result(
+            found.fit, found.scaling, found.uncertainty, found.sample, found.n_rows, check, found.rule
+        )
 
     def _raced(self, scaled: Jet, rng: np.random.Generator, rule: Rule | None = None) -> tuple[ShallowFit, str]:
         """Return the winner of the race, and how errors were estimated."""

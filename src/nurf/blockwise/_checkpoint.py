@@ -31,13 +31,13 @@ class Checkpoint:
     path: Path
     owner: str
 
-    def read(self) -> dict[str, Any] | None:
-        """Return the state that was written last, or None if there is no file."""
+    def read(self) -> tuple[Any, Any] | None:
+        """Return the fit and the state that were written last, or None if there is no file."""
         if not self.path.exists():
             return None
         try:
             with self.path.open("rb") as file:
-                owner, state = pickle.load(file)
+                owner, fit, state = pickle.load(file)
         except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, TypeError, ValueError) as error:
             raise ValueError(f"`checkpoint` must be a file that `fit` wrote, got {self.path}: {error}") from error
         if owner != self.owner:
@@ -45,15 +45,15 @@ class Checkpoint:
                 f"`checkpoint` must belong to a fit with the same data, blocks, parameters and seed, got {self.path} "
                 "of another one: delete it to start anew, or name another file"
             )
-        return dict(state)
+        return fit, state
 
-    def write(self, state: dict[str, Any]) -> None:
-        """Write the state, unless the file has been written a moment ago."""
+    def write(self, fit: Any, state: Any) -> None:
+        """Write a fit to a sample and the state of what follows, unless the file has been written a moment ago."""
         if self.path.exists() and time.time() - self.path.stat().st_mtime < INTERVAL:
             return
         part = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         with part.open("wb") as file:
-            pickle.dump((self.owner, state), file, protocol=pickle.HIGHEST_PROTOCOL)
+            pickle.dump((self.owner, fit, state), file, protocol=pickle.HIGHEST_PROTOCOL)
             file.flush()
             os.fsync(file.fileno())
         part.replace(self.path)

@@ -6,37 +6,26 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from numbers import Integral
-from operator import add
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-import numpy as np
-
+from nurf._scaling import Scaling
 from nurf._validation import is_whole
-from nurf.data import IterableStream, Observations, Stream, Summarise, Summary
-from nurf.data._checkpoint import Checkpoint, fingerprint
-from nurf.data._rows import LARGEST_WEIGHT
-from nurf.estimators._base import unchanged_on_error
-from nurf.estimators._piecewise import PredictsPiecewise
+from nurf.blockwise import Blocks, Checkpoint, Survey, Way, fingerprint, fit_in_blocks
+from nurf.data import DerivativeCheck, IterableStream, Observations, Stream
+from nurf.estimators._base import NetworkRegressor, as_generator, unchanged_on_error
+from nurf.jets import Jet
 from nurf.training import Search
 
+Prepared = tuple[Scaling, DerivativeCheck | None, list[Warning]]
 
-class FitsInBlocks(PredictsPiecewise):
+
+class BlockwiseRegressor(NetworkRegressor):
     """A regressor that is fitted to blocks of rows, if all of them together are too many for the memory."""
 
+    scaling: Any
     random_state: Any
-
-    @abstractmethod
-    def _fit_stream(self, stream: Stream, checkpoint: Any) -> list[Warning]:
-        """Fit to a stream, set the attributes at the very end, and return warnings for the user."""
-
-    @abstractmethod
-    def _at_once(self, n_rows: int, piecewise: bool) -> bool:
-        """Return whether so many rows are read at once; ``piecewise`` if they are on disk or of Dask."""
-
-    def _needs_memory(self) -> bool:
-        """Return whether the parameters ask for a fit that needs all rows in memory."""
-        return False
+    _trains_at_once: ClassVar[bool] = False  # on arrays in memory, however many rows they have
 
     def fit(
         self,
@@ -87,8 +76,9 @@ class FitsInBlocks(PredictsPiecewise):
             validation=validation,
         )
         n, piecewise = getattr(X, "shape", (0,))[:1], data.is_piecewise
+        at_once = not n or n[0] <= Search.max_rows or (self._trains_at_once and not piecewise)
         whole = gradients_at is not None or validation is not None or self._needs_memory()
-        if not n or self._at_once(n[0], piecewise) or (whole and not piecewise):
+        if at_once or (whole and not piecewise):
             return self._fit_data(data.in_memory(), self._fit)
         if whole:
             raise ValueError(
@@ -124,41 +114,56 @@ class FitsInBlocks(PredictsPiecewise):
             found = self._fit_stream(IterableStream(blocks), checkpoint)
         return self._warned(found)
 
+    def _fit_stream(self, stream: Stream, path: Any) -> list[Warning]:
+        """Fit to a stream, set the attributes at the very end, and return warnings for the user."""
+        self._require_blocks()
+        rng = as_generator(self.random_state)
+        if path is not None and not isinstance(self.random_state, Integral):
+            raise ValueError(f"`checkpoint` needs a number as `random_state`, got {self.random_state!r}")
+        survey = Survey.of(stream, int(rng.integers(2**62)), Search.max_rows)
+        self.n_features_in_ = survey.summary.layout[0]
+        if survey.is_small:
+            return self._fit(survey.all_rows(), None)
+        sample = survey.summary.raced.jet
+        scaling, check, found = self._prepared(survey.scaling(self.scaling), sample, sample)
+        blocks = survey.blocks(scaling)
+        file = None if path is None else Checkpoint(Path(path), self._fingerprint(blocks))
+        result = fit_in_blocks(blocks, self._way(blocks, found), rng, file)
+        return found + self._set_blockwise(result, blocks, check)
+
+    def _fingerprint(self, blocks: Blocks) -> str:
+        """Return a hash of all that a fit to blocks depends on."""
+        parameters = sorted(
+            (name, repr(value)) for name, value in self.get_params(deep=False).items() if name != "verbose"
+        )
+        summary, extent = blocks.summary, blocks.summary.extent
+        samples = [part for kept in (summary.raced, summary.held) for part in (kept.rows, kept.jet.X, kept.jet.y)]
+        return fingerprint(parameters, blocks.seed, summary.n_rows, summary.starts, extent.low, extent.high, *samples)
+
     def _warned(self, found: list[Warning]) -> Self:
         for warning in found:
             warnings.warn(warning, stacklevel=3)
         return self
 
-    def _summary(self, stream: Stream, checkpoint: Any, rng: np.random.Generator) -> tuple[Summary, int]:
-        """Return what a first pass over the blocks finds out, and the seed of its samples."""
-        if checkpoint is not None and not isinstance(self.random_state, Integral):
-            raise ValueError(f"`checkpoint` needs a number as `random_state`, got {self.random_state!r}")
-        seed = int(rng.integers(2**62))
-        summary = stream.map_reduce(Summarise(seed, Search.max_rows), add)
-        _check_weights(summary)
-        self.n_features_in_ = summary.layout[0]
-        return summary, seed
+    def _needs_memory(self) -> bool:
+        """Return whether the parameters ask for a fit that needs all rows in memory."""
+        return False
 
-    def _checkpoint(self, path: Any, summary: Summary, seed: int) -> Checkpoint | None:
-        """Return the file in which the state is kept, if there is one."""
-        if path is None:
-            return None
-        parameters = sorted(
-            (name, repr(value)) for name, value in self.get_params(deep=False).items() if name != "verbose"
-        )
-        samples = [part for kept in (summary.raced, summary.held) for part in (kept.rows, kept.jet.X, kept.jet.y)]
-        extent = summary.extent
-        owner = fingerprint(parameters, seed, summary.n_rows, summary.starts, extent.low, extent.high, *samples)
-        return Checkpoint(Path(path), owner)
+    @abstractmethod
+    def _require_blocks(self) -> None:
+        """Raise an error if the parameters ask for what cannot be done with blocks."""
 
+    @abstractmethod
+    def _prepared(self, scaling: Scaling, jet: Jet, given: Jet) -> Prepared:
+        """Return the scaling of a fit, the check of gradients, and warnings for the user.
 
-def _check_weights(summary: Summary) -> None:
-    """Raise an error if no weight is positive, or if those of derivatives are too far from those of values."""
-    if not summary.n_rows:
-        raise ValueError("`sample_weight` must be positive in at least one row, got only zeros")
-    low, high = (weight / summary.mean_weight for weight in summary.slope_weights)
-    if high and (low < 1 / LARGEST_WEIGHT or high > LARGEST_WEIGHT):
-        raise ValueError(
-            f"`derivative_weight` must be 0 or from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, in units of the mean "
-            f"weight of the values, got {low:g} to {high:g}"
-        )
+        ``scaling`` is that of all data, ``jet`` those that are fitted, and ``given`` those that are checked.
+        """
+
+    @abstractmethod
+    def _way(self, blocks: Blocks, found: list[Warning]) -> Way[Any, Any, Any, Any]:
+        """Return how blocks are fitted, as the parameters say, and note warnings in ``found``."""
+
+    @abstractmethod
+    def _set_blockwise(self, result: Any, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
+        """Set the attributes of a fit to blocks, and return warnings for the user."""

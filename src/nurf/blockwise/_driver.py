@@ -1,0 +1,132 @@
+"""The way through data in blocks, whatever is fitted to them and wherever they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import add
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from nurf._scaling import Kind, Scaling, is_ball
+from nurf.blockwise._checkpoint import Checkpoint
+from nurf.data import Radius, Stream, Summarise, Summary, Units, canonical, relative, weighted
+from nurf.jets import Jet
+
+FirstFit = TypeVar("FirstFit")
+State = TypeVar("State")
+Absorbed = TypeVar("Absorbed")
+Result = TypeVar("Result", covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What a first pass over all blocks found out.
+
+    Parameters
+    ----------
+    stream : Stream
+    summary : Summary
+        The extent of the data, and two samples of rows.
+    seed : int
+        Of the samples.
+    max_rows : int
+        Number of rows that are fitted at once, at most.
+    """
+
+    stream: Stream
+    summary: Summary
+    seed: int
+    max_rows: int
+
+    @classmethod
+    def of(cls, stream: Stream, seed: int, max_rows: int) -> Survey:
+        """Return what a pass over the blocks finds out."""
+        summary = stream.map_reduce(Summarise(seed, max_rows), add)
+        summary.require_weights()
+        return cls(stream, summary, seed, max_rows)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all rows are in the samples, and few enough to be fitted at once."""
+        return self.summary.is_complete and self.summary.n_rows <= self.max_rows
+
+    def all_rows(self) -> Jet:
+        """Return all rows as ``fit`` takes them from arrays in memory, if they are few."""
+        return canonical(relative(self.summary.all_rows()))
+
+    def scaling(self, kind: Kind | None) -> Scaling:
+        """Return the scaling of all rows. That into a ball takes one more pass."""
+        extent = self.summary.extent
+        radius = self.stream.map_reduce(Radius(extent), max) if is_ball(kind) else 0.0
+        return Scaling.of(extent, kind, radius)
+
+    def blocks(self, scaling: Scaling) -> Blocks:
+        """Return the blocks and their samples in scaled units."""
+        units = Units(scaling, self.summary.mean_weight)
+        sample, held = (weighted(kept, units) for kept in (self.summary.raced, self.summary.held))
+        return Blocks(self.stream, self.summary, self.seed, units, sample, held)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Data in blocks with all that is known of them before a fit.
+
+    Parameters
+    ----------
+    stream : Stream
+    summary : Summary
+    seed : int
+    units : Units
+        The units of the fit.
+    sample, held : Jet
+        Rows to fit first, and others that show the error, in these units and with the weights of the rows for which
+        they stand.
+    """
+
+    stream: Stream
+    summary: Summary
+    seed: int
+    units: Units
+    sample: Jet
+    held: Jet
+
+
+class Way(Protocol[FirstFit, State, Absorbed, Result]):
+    """How a kind of network is fitted to data in blocks."""
+
+    def fit(self, blocks: Blocks, rng: np.random.Generator) -> FirstFit:
+        """Return the fit to the sample."""
+
+    def absorb(
+        self, blocks: Blocks, fit: FirstFit, state: State | None, after: Callable[[State], None] | None
+    ) -> Absorbed:
+        """Return what is known after all blocks were absorbed, one by one; go on from ``state`` if there is one.
+
+        ``after`` is called with the state after each block, or a few of them.
+        """
+
+    def finish(self, blocks: Blocks, fit: FirstFit, absorbed: Absorbed) -> Result:
+        """Return the result, with its error at the held rows."""
+
+
+def fit_in_blocks(
+    blocks: Blocks,
+    way: Way[FirstFit, State, Absorbed, Result],
+    rng: np.random.Generator,
+    file: Checkpoint | None = None,
+) -> Result:
+    """Return a fit to all blocks, from the state that a file keeps on, if there is one.
+
+    The file is written after the fit to the sample and between blocks, and removed in the end.
+    """
+    kept = None if file is None else file.read()
+    fit, state = (way.fit(blocks, rng), None) if kept is None else kept
+    if file is None:
+        return way.finish(blocks, fit, way.absorb(blocks, fit, state, None))
+    if kept is None:
+        file.write(fit, None)
+    result = way.finish(blocks, fit, way.absorb(blocks, fit, state, lambda state: file.write(fit, state)))
+    file.remove()
+    return result
