@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss
 from nurf.solvers.ridge import NormalEquations
-from nurf.training import Search
+from nurf.training import Search, fit_for_more_rows
 
 try:
     import dask.array as da
@@ -302,12 +303,12 @@ class TestWhatIsFitted:
     def test_of_several_networks_all_rows_choose_the_best(self, few, sizes, monkeypatch):
         """The error of four neurons is many times that of 40, whichever won on the sample."""
 
-        def raced(self, scaled, rng):
-            return tuple(fit for size in sizes for fit in plain(self.set_params(n_neurons=size), scaled, rng))
+        def raced(lanes, progress):
+            return tuple(fit for size in sizes for fit in plain([replace(lane, sizes=[size]) for lane in lanes], None))
 
         X, y, gradients = make(noise=0.01)
-        plain = RandomFeatureRegressor._raced_on_sample
-        monkeypatch.setattr(RandomFeatureRegressor, "_raced_on_sample", raced)
+        plain = fit_for_more_rows
+        monkeypatch.setattr("nurf.estimators._regressor.fit_for_more_rows", raced)
         fitted = model(40).fit(X, y, gradients=gradients, block_rows=100)
         assert len(fitted.hyperplanes_) == 40
         assert fitted.n_samples_ == len(X)

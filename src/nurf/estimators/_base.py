@@ -1,4 +1,4 @@
-"""What the estimators share: from parameters and raw data to a jet, a density and an activation."""
+"""What the regressors share: from the data of a user to a jet, and from a fitted network to predictions."""
 
 from __future__ import annotations
 
@@ -14,25 +14,18 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nurf._scaling import Scaling
 from nurf._types import Array
-from nurf._validation import is_number, is_whole
-from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
+from nurf._validation import is_number
 from nurf.data import DerivativeCheck, Observations, in_pieces, require_numbers
-from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
 from nurf.estimators._report import Report
 from nurf.files import write
-from nurf.jets import DERIVATIVE_KINDS, Jet
+from nurf.jets import Jet
 from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
 from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
 from nurf.training import Fit, ShallowFit
-
-MAX_WEIGHTS = 10**8  # inner weights of a network: a fit takes several arrays of that size
-MAX_WIDTH = 1e9  # and its inverse is the smallest: derivatives have powers of widths as factors
-TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 
 
 class SavedEstimator(BaseEstimator):  # type: ignore[misc]
@@ -55,101 +48,6 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
 
         check_is_fitted(self)
         write(path, self, SAVED)
-
-
-class SamplesHyperplanes(SavedEstimator):
-    """An estimator whose neurons are sampled: the parameters that say how, and what they mean."""
-
-    n_neurons: Any
-    density: str | Density
-    activation: str | Activation
-    width: Any
-    scaling: str | None
-    random_state: Any
-    n_features_in_: int
-
-    def _check_n_neurons(self, name: str = "n_neurons", lowest: int = 1) -> None:
-        """Raise an error if the number of neurons is none, or asks for more memory than any fit could use."""
-        value = getattr(self, name)
-        if not is_whole(value, lowest):
-            raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}")
-        largest = MAX_WEIGHTS // (self.n_features_in_ + 1)
-        if value > largest:
-            raise ValueError(f"`{name}` must be at most {largest} for {self.n_features_in_} inputs, got {value}")
-
-    def _make_activation(self, width: Any) -> Activation:
-        """Make the activation from its name and a width, or take the object."""
-        if isinstance(self.activation, Activation):
-            if width is not None:
-                raise ValueError(
-                    f"`width` must be None if `activation` is an object with a width of its own, got {width!r} "
-                    f"and {self.activation!r}"
-                )
-            return self.activation
-        kind = ACTIVATIONS.get(self.activation) if isinstance(self.activation, str) else None
-        if kind is None:
-            raise ValueError(
-                f"`activation` must be an Activation or one of {', '.join(ACTIVATIONS)}, got {self.activation!r}"
-            )
-        if width is None:
-            return kind()
-        if not issubclass(kind, SmoothActivation):
-            raise ValueError(f"`width` must be None for the sharp activation {self.activation!r}, got {width!r}")
-        if not (is_number(width) and width > 0):
-            raise ValueError(f"`width` must be a number > 0, got {width!r}")
-        if not 1 / MAX_WIDTH <= width <= MAX_WIDTH:
-            raise ValueError(f"`width` must be between {1 / MAX_WIDTH:g} and {MAX_WIDTH:g}, got {width!r}")
-        return kind(width)
-
-    def _named_density(self, activation: Activation) -> Density | None:
-        """Return the density that the parameter names, or None for "auto"."""
-        if isinstance(self.density, Density):
-            return self.density
-        if isinstance(self.density, str) and self.density in DENSITIES:
-            return DENSITIES[self.density](min(activation.order, 2))
-        if not (isinstance(self.density, str) and self.density == "auto"):
-            raise ValueError(
-                f"`density` must be a Density, 'auto' or one of {', '.join(DENSITIES)}, got {self.density!r}"
-            )
-        return None
-
-    def _default_density(self, jet: Jet, activation: Activation) -> tuple[Density, list[Warning]]:
-        """Return the density; by default nonlocal sampling if the derivatives for it are known and not zero."""
-        named = self._named_density(activation)
-        if named is not None:
-            return named, []
-        order = sampling_order(jet, activation)
-        warnings = zero_derivatives(jet, order)
-        density = Nonlocal(order)
-        return (density, []) if density.needs <= jet.known and not warnings else (Uniform(), warnings)
-
-    def _generator(self) -> np.random.Generator:
-        return as_generator(self.random_state)
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Return the generator that the parameter ``random_state`` stands for."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    seed = random_state
-    if not isinstance(seed, Integral):
-        seed = check_random_state(seed).randint(2**31 - 1)
-    if seed < 0:
-        raise ValueError(f"`random_state` must be a whole number >= 0, a generator or None, got {seed}")
-    return np.random.default_rng(int(seed))
-
-
-def sampling_order(jet: Jet, activation: Activation) -> int:
-    """Return the order of the derivatives to sample from: the activation's, or lower if only gradients are known."""
-    return 1 if activation.order == 1 or ("hessians" not in jet.known and "gradients" in jet.known) else 2
-
-
-def zero_derivatives(jet: Jet, order: int) -> list[Warning]:
-    """Return a warning if derivatives are known but all zero."""
-    kind = DERIVATIVE_KINDS[order]
-    if kind not in jet.known or np.any(jet.derivative_rows(order)):
-        return []
-    return [UserWarning(f"all known {kind} are zero: hyperplanes cannot be sampled from them")]
 
 
 class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # type: ignore[misc]
@@ -408,10 +306,3 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
-
-
-def choose(name: str, key: str, table: dict[str, Any]) -> Any:
-    """Look up what the parameter ``name`` stands for."""
-    if not (isinstance(key, str) and key in table):
-        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, table))}, got {key!r}")
-    return table[key]

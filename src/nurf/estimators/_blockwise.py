@@ -13,7 +13,8 @@ from nurf._scaling import Scaling
 from nurf._validation import is_whole
 from nurf.blockwise import Blocks, Checkpoint, Survey, Way, fingerprint, fit_in_blocks
 from nurf.data import DerivativeCheck, IterableStream, Observations, Stream
-from nurf.estimators._base import NetworkRegressor, as_generator, unchanged_on_error
+from nurf.estimators._base import NetworkRegressor, unchanged_on_error
+from nurf.estimators._parameters import as_generator
 from nurf.jets import Jet
 from nurf.training import Search
 

@@ -16,8 +16,8 @@ from nurf.activations import Sigmoid
 from nurf.blockwise import Blocks, TrainedBlocks
 from nurf.data import DerivativeCheck, Observations, checked_gradients, split
 from nurf.densities import Density, Nonlocal, Uniform
-from nurf.estimators._base import MAX_WEIGHTS, SamplesHyperplanes, choose, zero_derivatives
 from nurf.estimators._blockwise import BlockwiseRegressor, Prepared
+from nurf.estimators._parameters import MAX_WEIGHTS, as_generator, choose, named_density, zero_derivatives
 from nurf.estimators._report import Report, describe_deep
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork, Nonlinearity
@@ -31,7 +31,7 @@ from nurf.training._trained import steps_within
 MAX_WEIGHT = 1e9  # of derivatives beside values: with more, single precision does not resolve the values
 
 
-class DeepFeatureRegressor(BlockwiseRegressor, SamplesHyperplanes):
+class DeepFeatureRegressor(BlockwiseRegressor):
     """Regression by a deep network whose weights are all trained, on values and gradients.
 
     The hyperplanes of the first layer are sampled from a density built from derivative data; from there all weights are
@@ -174,7 +174,7 @@ class DeepFeatureRegressor(BlockwiseRegressor, SamplesHyperplanes):
 
     def _fit_from(self, start: DeepFit | None, jet: Jet, validation: Any) -> list[Warning]:
         """Fit, from the network of ``start`` if there is one."""
-        rng = self._generator()
+        rng = as_generator(self.random_state)
         given, (jet, held_out) = jet, split(jet, validation, rng)
         if start is not None:
             require_shape(jet, start.network)
@@ -249,7 +249,7 @@ class DeepFeatureRegressor(BlockwiseRegressor, SamplesHyperplanes):
             scaled = scaling(jet)
             spec = self._spec(scaled, found)
             setting = replace(spec.settings[0], scale=scale)
-            made.append(first_network(scaled, spec, setting, self._generator()).in_units_of(scaling))
+            made.append(first_network(scaled, spec, setting, as_generator(self.random_state)).in_units_of(scaling))
             return found
 
         self._fit_data(Observations(X, y, gradients), make)
@@ -281,7 +281,7 @@ class DeepFeatureRegressor(BlockwiseRegressor, SamplesHyperplanes):
 
     def _settings(self, jet: Jet, informative: bool) -> tuple[DeepSetting, ...]:
         """Return what may be chosen; ``informative`` if gradients are known that are not all zero."""
-        named = self._named_density(Sigmoid())
+        named = named_density(self.density, Sigmoid())
         if named is not None and (missing := named.missing(jet)):
             got = " and ".join(sorted(jet.known)) or "no derivatives"
             raise ValueError(f"{named!r} needs {' and '.join(missing)}, got {got}: pass them, or use density='auto'")

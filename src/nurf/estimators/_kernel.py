@@ -12,7 +12,8 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_whole
 from nurf.data import checked_gradients, split
-from nurf.estimators._base import NetworkRegressor, choose
+from nurf.estimators._base import NetworkRegressor
+from nurf.estimators._parameters import choose
 from nurf.estimators._report import Report, describe_derivatives, describe_process
 from nurf.jets import Jet
 from nurf.kernels import RADIAL_KERNELS, KernelAverage, RadialKernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,21 +10,32 @@ import numpy as np
 from nurf._reduction import InputDirections
 from nurf._scaling import Scaling
 from nurf._validation import is_whole
-from nurf.data import DerivativeCheck, checked_gradients
-from nurf.estimators._choices import RacesSettings
+from nurf.data import checked_gradients
+from nurf.estimators._blockwise import Prepared
+from nurf.estimators._choices import Choices
 from nurf.jets import Jet
 
 FEW_INPUTS = 50  # up to which rank="auto" takes all
 
 
-class ReducesInputs(RacesSettings):
-    """An estimator that may project the inputs onto directions in which the function varies."""
+@dataclass(frozen=True)
+class Reduction:
+    """The parameters that say onto which directions of the inputs the data are projected, with their meaning.
+
+    Parameters
+    ----------
+    rank, check_gradients
+        See ``RandomFeatureRegressor``.
+    choices : Choices
+        What is raced on the projected data.
+    """
 
     rank: Any
     check_gradients: Any
+    choices: Choices
 
-    def _reduced(self, scaling: Scaling, jet: Jet, given: Jet) -> tuple[Scaling, DerivativeCheck | None, list[Warning]]:
-        """Return the scaling, with a projection if the parameters and the data ask for one, and the check of gradients.
+    def prepared(self, scaling: Scaling, jet: Jet, given: Jet) -> Prepared:
+        """Return the scaling, with a projection if there is one, the check of gradients, and warnings for the user.
 
         ``given`` are the data that are checked. They are checked as functions of what the projection leaves, where
         neighbours are nearer. Directions that were chosen by gradients which contradict the values are not taken.
@@ -63,6 +75,6 @@ class ReducesInputs(RacesSettings):
         unknown = jet.gradients is not None and jet.frames is None and np.isnan(jet.gradients)
         if np.any(unknown) and np.any(np.any(unknown, axis=-1) != np.all(unknown, axis=-1)):
             return "gradients that are known wholly or not at all, got some unknown partial derivatives"
-        if self._activations()[0].order > 2 and self.tail == "auto":
-            return f"a tail of degree 0 or 1, got an activation of order {self._activations()[0].order}"
+        if self.choices.activations()[0].order > 2 and self.choices.tail == "auto":
+            return f"a tail of degree 0 or 1, got an activation of order {self.choices.activations()[0].order}"
         return ""

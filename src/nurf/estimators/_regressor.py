@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,22 +16,24 @@ from nurf.activations import Activation
 from nurf.blockwise import Absorb, Blocks, Running, SampledBlocks, Solution
 from nurf.data import DerivativeCheck, Observations, Units, read_block, split
 from nurf.densities import Density
-from nurf.estimators._base import ShallowRegressor, choose, sampling_order, unchanged_on_error, zero_derivatives
+from nurf.estimators._base import ShallowRegressor, unchanged_on_error
 from nurf.estimators._blockwise import BlockwiseRegressor, Prepared
-from nurf.estimators._reduced import ReducesInputs
+from nurf.estimators._choices import Choices
+from nurf.estimators._parameters import as_generator, choose, sampling_order, zero_derivatives
+from nurf.estimators._reduced import Reduction
 from nurf.estimators._report import Report, describe, describe_loss, describe_reduction, describe_sampling
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.ridge import Posterior
-from nurf.training import CrossFit, ShallowFit, fit_for_more_rows, fit_robust, fit_searched
+from nurf.training import CrossFit, Lane, ShallowFit, fit_for_more_rows, fit_robust, fit_searched
 from nurf.training._progress import watch_race
 
 SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValidation()}
 NAMES = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
 
 
-class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor, ReducesInputs):
+class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
     """Regression by a shallow network with sampled inner weights.
 
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are sampled from a density built
@@ -197,7 +200,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor, ReducesInputs
         self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        rng = self._generator()
+        rng = as_generator(self.random_state)
         given, (jet, held_out) = jet, split(jet, validation, rng)
         scaling, check, found = self._prepared(Scaling.fit(jet, self.scaling), jet, given)
         scaled = scaling(jet)
@@ -264,14 +267,15 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor, ReducesInputs
             if running is None:
                 self.fit(**data.arguments)
             data = self._checked(data, reset=False)
-            jet, dtype = read_block(data.block()), self._precision()
+            jet, choices = read_block(data.block()), self._choices()
+            dtype = choices.precision()
             if running is None:
-                seed, weights = int(self._generator().integers(2**62)), jet.weights(0)
+                seed, weights = int(as_generator(self.random_state).integers(2**62)), jet.weights(0)
                 units = Units(self.scaling_, float(weights[weights > 0].mean()))
                 running = Running.of(jet, data.given, Absorb.by((self.fit_,), units, dtype), seed)
             else:
                 running = running.absorb(jet, data.given, self.fit_, dtype)
-                found = self._set_solution(running.solution(self.fit_, self._alphas()), self.gradient_check_)
+                found = self._set_solution(running.solution(self.fit_, choices.alphas()), self.gradient_check_)
             self._running = running
         return self._warned(found)
 
@@ -283,10 +287,13 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor, ReducesInputs
             raise ValueError("`loss` must be 'squared' for data in blocks, got 'huber': it needs all rows in memory")
 
     def _prepared(self, scaling: Scaling, jet: Jet, given: Jet) -> Prepared:
-        return self._reduced(scaling, jet, given)
+        return Reduction(self.rank, self.check_gradients, self._choices()).prepared(scaling, jet, given)
 
     def _way(self, blocks: Blocks, found: list[Warning]) -> SampledBlocks:
-        return SampledBlocks(self._raced_on_sample, self._alphas(), self._precision(), self._verbosity())
+        choices, verbose = self._choices(), self._verbosity()
+        rule = choose("selection", self.selection, SELECTION)
+        race = partial(raced_on_sample, choices, rule, verbose)
+        return SampledBlocks(race, choices.alphas(), choices.precision(), verbose)
 
     def _set_blockwise(self, result: Solution, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
         return self._set_solution(result, check)
@@ -309,13 +316,25 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor, ReducesInputs
             return fit, "validation samples"
         return fit, "refits on folds" if lanes[0].refits else NAMES[self.selection]
 
-    def _raced_on_sample(self, scaled: Jet, rng: np.random.Generator) -> tuple[ShallowFit, ...]:
-        lanes = self._lanes(scaled, choose("selection", self.selection, SELECTION), rng)
-        progress = watch_race(lanes, self._verbosity())
-        fits = fit_for_more_rows(lanes, progress)
-        if progress is not None:
-            progress.done(fits[0])
-        return fits
+    def _lanes(self, jet: Jet, rule: Rule, rng: np.random.Generator) -> list[Lane]:
+        """Return what is raced."""
+        return self._choices().lanes(jet, rule, rng)
+
+    def _choices(self) -> Choices:
+        return Choices(
+            self.n_features_in_,
+            self.n_neurons,
+            self.density,
+            self.activation,
+            self.width,
+            self.alpha,
+            self.gradient_weight,
+            self.hessian_weight,
+            self.derivatives,
+            self.growth,
+            self.tail,
+            self.dtype,
+        )
 
     def _set_result(
         self,
@@ -374,3 +393,15 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor, ReducesInputs
         scale, rule = self.scaling_.y_scale, self._rule_name
         lines = describe_reduction(self.scaling_)
         return describe(self.fit_, self.n_samples_, self.n_features_in_, scale, rule, derivatives, lines)
+
+
+def raced_on_sample(
+    choices: Choices, rule: Rule, verbose: int, scaled: Jet, rng: np.random.Generator
+) -> tuple[ShallowFit, ...]:
+    """Return the winner of a race on a sample of the rows, and others that may be better on all of them."""
+    lanes = choices.lanes(scaled, rule, rng)
+    progress = watch_race(lanes, verbose)
+    fits = fit_for_more_rows(lanes, progress)
+    if progress is not None:
+        progress.done(fits[0])
+    return fits

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from nurf._validation import is_number
 from nurf.data import checked_gradients, split
-from nurf.estimators._base import NetworkRegressor, as_generator, choose
+from nurf.estimators._base import NetworkRegressor
 from nurf.estimators._engines import ENGINES, FAILED, Contest, Effort, Engine, EngineArm, Given, default_engines
+from nurf.estimators._parameters import as_generator, choose
 from nurf.estimators._report import Report
 from nurf.jets import Jet
 from nurf.training._fit import Trial
