@@ -19,8 +19,11 @@ from nurf import (
     SparseFeatureRegressor,
     Surrogate,
 )
+from nurf.blockwise import SampledBlocks, TrainedBlocks
 from nurf.blockwise import _checkpoint as checkpoint_module
+from nurf.blockwise._checkpoint import Checkpoint, Kept
 from nurf.blockwise._trained import BlockTraining
+from nurf.files import read
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss
@@ -513,8 +516,17 @@ class TestErrors:
         assert_array_equal(fitted.predict(FRESH), before)
 
 
+def kept(path, way):
+    """The state that a checkpoint holds."""
+    return read(path, Checkpoint(path, "", way.parts).registry, Kept).state
+
+
 class TestCheckpoints:
-    def test_a_fit_goes_on_where_it_ended(self, few, tmp_path, monkeypatch):
+    @pytest.mark.parametrize("plain", [True, False], ids=["one setting", "default search"])
+    def test_a_fit_goes_on_where_it_ended(self, few, plain, tmp_path, monkeypatch):
+        def model():
+            return RandomFeatureRegressor(30, random_state=0, **(PLAIN if plain else {}))
+
         monkeypatch.setattr(checkpoint_module, "INTERVAL", 0.0)
         blocks = blocks_of(*make(), borders=range(100, 1000, 100))
         expected = model().fit_blocks(blocks)
@@ -530,8 +542,7 @@ class TestCheckpoints:
         path = tmp_path / "state"
         with pytest.raises(KeyboardInterrupt):
             model().fit_blocks(source, checkpoint=path)
-        with path.open("rb") as file:
-            assert pickle.load(file)[2].n_blocks == 7
+        assert kept(path, SampledBlocks).n_blocks == 7
         found = model().fit_blocks(source, checkpoint=path)
         assert_array_equal(found.predict(FRESH), expected.predict(FRESH))
         assert not path.exists()
@@ -629,8 +640,7 @@ class TestTrained:
         path = tmp_path / "state"
         with pytest.raises(KeyboardInterrupt):
             self.model().fit_blocks(source, checkpoint=path)
-        with path.open("rb") as file:
-            assert pickle.load(file)[2].number == 2 * len(blocks) + 5
+        assert kept(path, TrainedBlocks).number == 2 * len(blocks) + 5
         assert_array_equal(self.model().fit_blocks(source, checkpoint=path).predict(FRESH), expected)
         assert not path.exists()
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from nurf import RandomFeatureRegressor
 from nurf._scaling import Extent, Scaling
 from nurf.blockwise import Checkpoint, fingerprint
 from nurf.blockwise import _checkpoint as checkpoint_module
@@ -221,9 +222,9 @@ class TestCheckpoint:
         assert file.read() is None
         for number in range(3):
             file.write("fit", (number, np.arange(number)))
-        fit, (number, array) = file.read()
-        assert (fit, number) == ("fit", 2)
-        assert_array_equal(array, [0, 1])
+        kept = file.read()
+        assert (kept.fit, kept.state[0]) == ("fit", 2)
+        assert_array_equal(kept.state[1], [0, 1])
         assert [path.name for path in tmp_path.iterdir()] == ["state"]
         file.remove()
         assert file.read() is None
@@ -232,12 +233,22 @@ class TestCheckpoint:
         file = Checkpoint(tmp_path / "state", "mine")
         file.write("fit", 1)
         file.write("fit", 2)
-        assert file.read() == ("fit", 1)
+        assert file.read().state == 1
 
     def test_that_of_another_fit_is_refused(self, tmp_path):
         Checkpoint(tmp_path / "state", "mine").write("fit", None)
         with pytest.raises(ValueError, match=r"same data, blocks, parameters and seed, got .*state"):
             Checkpoint(tmp_path / "state", "other").read()
+
+    def test_what_is_no_part_of_a_state_is_refused_and_nothing_is_written(self, tmp_path):
+        with pytest.raises(TypeError, match=r"cannot save `Kept.state`: .*set"):
+            Checkpoint(tmp_path / "state", "mine").write("fit", {1, 2})
+        assert not list(tmp_path.iterdir())
+
+    def test_a_model_is_no_state(self, tmp_path):
+        RandomFeatureRegressor(5, width=0.3, random_state=0).fit(np.zeros((9, 1)), np.zeros(9)).save(tmp_path / "state")
+        with pytest.raises(ValueError, match="must be a file that `fit` wrote"):
+            Checkpoint(tmp_path / "state", "mine").read()
 
     @pytest.mark.parametrize("content", [b"", b"text", b"\x80\x04K\x01."])
     def test_another_file_is_refused(self, tmp_path, content):

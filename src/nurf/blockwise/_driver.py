@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import add
-from typing import Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -96,6 +96,8 @@ class Blocks:
 class Way(Protocol[FirstFit, State, Absorbed, Result]):
     """How a kind of network is fitted to data in blocks."""
 
+    parts: ClassVar[tuple[type, ...]]  # dataclasses that states are made of, beside those of fits
+
     def fit(self, blocks: Blocks, rng: np.random.Generator) -> FirstFit:
         """Return the fit to the sample."""
 
@@ -122,7 +124,7 @@ def fit_in_blocks(
     The file is written after the fit to the sample and between blocks, and removed in the end.
     """
     kept = None if file is None else file.read()
-    fit, state = (way.fit(blocks, rng), None) if kept is None else kept
+    fit, state = (way.fit(blocks, rng), None) if kept is None else (kept.fit, kept.state)
     if file is None:
         return way.finish(blocks, fit, way.absorb(blocks, fit, state, None))
     if kept is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -188,6 +188,8 @@ class SampledBlocks:
     dtype : numpy.float64 or numpy.float32
     verbose : int
     """
+
+    parts: ClassVar[tuple[type, ...]] = (Accumulation, NormalEquations, Tree)
 
     race: Callable[[Jet, np.random.Generator], tuple[ShallowFit, ...]]
     alphas: Array | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from nurf.data import Block, read_block
 from nurf.jets import Jet
 from nurf.solvers import VALUES_ONLY
 from nurf.solvers.trained import Run, Trainer, TrainingRows
+from nurf.solvers.trained._soap import MatrixState, SoapState
 from nurf.training._crossfit import CrossFit
 from nurf.training._deep import DeepSpec, as_network, as_parameters, in_training_units, squared_errors
 from nurf.training._deep_fit import ALL_BLOCKS, DeepCycle, DeepFit
@@ -140,6 +142,8 @@ class TrainedBlocks:
         Whether there are more steps if some rows would not be seen otherwise.
     verbose : int
     """
+
+    parts: ClassVar[tuple[type, ...]] = (BlockRun, MatrixState, Run, SoapState)
 
     spec: DeepSpec
     longer: bool

@@ -128,8 +128,9 @@ class BlockwiseRegressor(NetworkRegressor):
         sample = survey.summary.raced.jet
         scaling, check, found = self._prepared(survey.scaling(self.scaling), sample, sample)
         blocks = survey.blocks(scaling)
-        file = None if path is None else Checkpoint(Path(path), self._fingerprint(blocks))
-        result = fit_in_blocks(blocks, self._way(blocks, found), rng, file)
+        way = self._way(blocks, found)
+        file = None if path is None else Checkpoint(Path(path), self._fingerprint(blocks), way.parts)
+        result = fit_in_blocks(blocks, way, rng, file)
         return found + self._set_blockwise(result, blocks, check)
 
     def _fingerprint(self, blocks: Blocks) -> str:
