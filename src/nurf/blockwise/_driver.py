@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from operator import add
 from typing import ClassVar, Protocol, TypeVar
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from nurf._scaling import Kind, Scaling, is_ball
 from nurf.blockwise._checkpoint import Checkpoint
-from nurf.data import Radius, Stream, Summarise, Summary, Units, canonical, relative, weighted
+from nurf.data import Stream, Summary, Units, canonical, radius, relative, summarised, weighted
 from nurf.jets import Jet
 
 FirstFit = TypeVar("FirstFit")
@@ -31,36 +32,30 @@ class Survey:
         The extent of the data, and two samples of rows.
     seed : int
         Of the samples.
-    max_rows : int
-        Number of rows that are fitted at once, at most.
     """
 
     stream: Stream
     summary: Summary
     seed: int
-    max_rows: int
 
     @classmethod
     def of(cls, stream: Stream, seed: int, max_rows: int) -> Survey:
-        """Return what a pass over the blocks finds out."""
-        summary = stream.map_reduce(Summarise(seed, max_rows), add)
+        """Return what a pass over the blocks finds out, with at most ``max_rows`` rows in the first sample."""
+        summary = stream.map_reduce(partial(summarised, seed=seed, n_raced=max_rows), add)
         summary.require_weights()
-        return cls(stream, summary, seed, max_rows)
+        return cls(stream, summary, seed)
 
-    @property
-    def is_small(self) -> bool:
-        """Whether all rows are in the samples, and few enough to be fitted at once."""
-        return self.summary.is_complete and self.summary.n_rows <= self.max_rows
-
-    def all_rows(self) -> Jet:
-        """Return all rows as ``fit`` takes them from arrays in memory, if they are few."""
-        return canonical(relative(self.summary.all_rows()))
+    def all_rows(self) -> Jet | None:
+        """Return all rows as ``fit`` takes them from arrays in memory, or None if they are too many for the samples."""
+        summary = self.summary
+        few = summary.is_complete and summary.n_rows <= summary.raced.size
+        return canonical(relative(summary.all_rows())) if few else None
 
     def scaling(self, kind: Kind | None) -> Scaling:
         """Return the scaling of all rows. That into a ball takes one more pass."""
         extent = self.summary.extent
-        radius = self.stream.map_reduce(Radius(extent), max) if is_ball(kind) else 0.0
-        return Scaling.of(extent, kind, radius)
+        largest = self.stream.map_reduce(partial(radius, extent=extent), max) if is_ball(kind) else 0.0
+        return Scaling.of(extent, kind, largest)
 
     def blocks(self, scaling: Scaling) -> Blocks:
         """Return the blocks and their samples in scaled units."""
@@ -70,24 +65,17 @@ class Survey:
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
-    """Data in blocks with all that is known of them before a fit.
+class Blocks(Survey):
+    """Data in blocks, surveyed, and the units of a fit.
 
     Parameters
     ----------
-    stream : Stream
-    summary : Summary
-    seed : int
     units : Units
-        The units of the fit.
     sample, held : Jet
         Rows to fit first, and others that show the error, in these units and with the weights of the rows for which
         they stand.
     """
 
-    stream: Stream
-    summary: Summary
-    seed: int
     units: Units
     sample: Jet
     held: Jet
@@ -119,7 +107,7 @@ def fit_in_blocks(
     rng: np.random.Generator,
     file: Checkpoint | None = None,
 ) -> Result:
-    """Return a fit to all blocks, from the state that a file keeps on, if there is one.
+    """Return a fit to all blocks, which goes on from the state that a file keeps, if there is one.
 
     The file is written after the fit to the sample and between blocks, and removed in the end.
     """

@@ -19,6 +19,7 @@ from nurf.networks import Features
 from nurf.solvers import LeaveOneOut, Loss, Rule
 from nurf.solvers.ridge import NormalEquations, Posterior, PrimalRidge
 from nurf.solvers.ridge._selection import TOLERANCE
+from nurf.training._crossfit import CrossFit
 from nurf.training._fit import ShallowFit
 from nurf.training._outer import fit_ridge
 from nurf.training._progress import watch_blocks
@@ -132,15 +133,15 @@ def fit_of_sample(fit: ShallowFit, accumulated: ShallowFit, held: Jet, multiples
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A sampled network that was fitted to many rows.
+    """A fitted sampled network, and how far it can be trusted.
 
     Attributes
     ----------
     fit : ShallowFit
     scaling : Scaling
-    uncertainty : Posterior
+    uncertainty : CrossFit or Posterior
     sample : Jet
-        Some of the rows, in scaled units.
+        The rows, or some of them, in scaled units.
     n_rows : int
         Number of all rows.
     rule : str
@@ -149,7 +150,7 @@ class Solution:
 
     fit: ShallowFit
     scaling: Scaling
-    uncertainty: Posterior
+    uncertainty: CrossFit | Posterior
     sample: Jet
     n_rows: int
     rule: str

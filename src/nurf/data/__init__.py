@@ -12,7 +12,7 @@ from nurf.data._reading import read_block
 from nurf.data._reservoir import Reservoir, uniform_numbers
 from nurf.data._rows import canonical, relative, split
 from nurf.data._streams import Block, Stream
-from nurf.data._summary import HELD_ROWS, Radius, Summarise, Summary, Units, weighted
+from nurf.data._summary import HELD_ROWS, Summary, Units, radius, summarised, weighted
 from nurf.data._tree import Tree
 
 __all__ = [
@@ -23,10 +23,8 @@ __all__ = [
     "DerivativeCheck",
     "IterableStream",
     "Observations",
-    "Radius",
     "Reservoir",
     "Stream",
-    "Summarise",
     "Summary",
     "Tree",
     "Units",
@@ -36,10 +34,12 @@ __all__ = [
     "in_pieces",
     "is_on_disk",
     "partial_owners",
+    "radius",
     "read_block",
     "relative",
     "require_numbers",
     "split",
+    "summarised",
     "uniform_numbers",
     "weighted",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,17 +36,13 @@ def in_pieces(predict: Callable[[Any], Any], X: Any, d: int, shape: tuple[int, .
     if len(X.shape) != 2 or X.shape[1] != d:
         raise ValueError(f"`X` must have shape (n, {d}), got {X.shape}")
     if is_dask(X):
-        return tuple(lazily(_Member(predict, i), X, shape) for i in range(2)) if pair else lazily(predict, X, shape)
-    parts = [predict(np.asarray(X[rows])) for rows in row_blocks(X.shape[0], 1, PREDICTED_ROWS)]
-    return tuple(map(np.concatenate, zip(*parts, strict=True))) if pair else np.concatenate(parts)
+        parts = [partial(_member, predict=predict, number=number) for number in range(2)] if pair else [predict]
+        lazy = tuple(lazily(part, X, shape) for part in parts)
+        return lazy if pair else lazy[0]
+    pieces = [predict(np.asarray(X[rows])) for rows in row_blocks(X.shape[0], 1, PREDICTED_ROWS)]
+    return tuple(map(np.concatenate, zip(*pieces, strict=True))) if pair else np.concatenate(pieces)
 
 
-@dataclass(frozen=True, eq=False)
-class _Member:
-    """One member of the tuple that a function returns."""
-
-    function: Callable[[Array], tuple[Array, ...]]
-    number: int
-
-    def __call__(self, X: Array) -> Array:
-        return self.function(X)[self.number]
+def _member(X: Array, predict: Callable[[Array], tuple[Array, ...]], number: int) -> Array:
+    """Return one of the arrays that are predicted."""
+    return predict(X)[number]

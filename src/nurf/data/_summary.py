@@ -144,32 +144,12 @@ def weighted(kept: Reservoir, units: Units) -> Jet:
     return canonical(units(kept.jet, multiples if given else None))
 
 
-@dataclass(frozen=True)
-class Summarise:
-    """The map from a block to its summary.
-
-    Parameters
-    ----------
-    seed : int
-    n_raced : int
-        Number of rows to race on, at most.
-    """
-
-    seed: int
-    n_raced: int
-
-    def __call__(self, block: Block) -> Summary:
-        """Return the summary of a block."""
-        return Summary.of(read_block(block), block.first, self.seed, self.n_raced)
+def summarised(block: Block, seed: int, n_raced: int) -> Summary:
+    """Return the summary of a block, with at most ``n_raced`` rows to race on."""
+    return Summary.of(read_block(block), block.first, seed, n_raced)
 
 
-@dataclass(frozen=True, eq=False)
-class Radius:
-    """The map from a block to the largest distance of its points from the centre of the data."""
-
-    extent: Extent
-
-    def __call__(self, block: Block) -> float:
-        """Return the distance."""
-        jet = read_block(block)
-        return self.extent.radius(jet.X[jet.weights(0) > 0])
+def radius(block: Block, extent: Extent) -> float:
+    """Return the largest distance of the points of a block from the centre of the data."""
+    jet = read_block(block)
+    return extent.radius(jet.X[jet.weights(0) > 0])

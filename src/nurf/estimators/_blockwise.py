@@ -123,8 +123,9 @@ class BlockwiseRegressor(NetworkRegressor):
             raise ValueError(f"`checkpoint` needs a number as `random_state`, got {self.random_state!r}")
         survey = Survey.of(stream, int(rng.integers(2**62)), Search.max_rows)
         self.n_features_in_ = survey.summary.layout[0]
-        if survey.is_small:
-            return self._fit(survey.all_rows(), None)
+        few = survey.all_rows()
+        if few is not None:
+            return self._fit(few, None)
         sample = survey.summary.raced.jet
         scaling, check, found = self._prepared(survey.scaling(self.scaling), sample, sample)
         blocks = survey.blocks(scaling)

@@ -214,7 +214,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         if uncertainty is None:
             options: dict[str, Any] = {"precise": fit.precise, "optimism": fit.optimism, "robust": self.loss == "huber"}
             uncertainty = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, **options)
-        return found + self._set_result(fit, scaling, uncertainty, scaled, len(jet), check, rule)
+        return found + self._set_result(Solution(fit, scaling, uncertainty, scaled, len(jet), rule), check)
 
     def partial_fit(
         self,
@@ -275,7 +275,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
                 running = Running.of(jet, data.given, Absorb.by((self.fit_,), units, dtype), seed)
             else:
                 running = running.absorb(jet, data.given, self.fit_, dtype)
-                found = self._set_solution(running.solution(self.fit_, choices.alphas()), self.gradient_check_)
+                found = self._set_result(running.solution(self.fit_, choices.alphas()), self.gradient_check_)
             self._running = running
         return self._warned(found)
 
@@ -296,12 +296,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         return SampledBlocks(race, choices.alphas(), choices.precision(), verbose)
 
     def _set_blockwise(self, result: Solution, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
-        return self._set_solution(result, check)
-
-    def _set_solution(self, found: Solution, check: DerivativeCheck | None) -> list[Warning]:
-        return self._set_result(
-            found.fit, found.scaling, found.uncertainty, found.sample, found.n_rows, check, found.rule
-        )
+        return self._set_result(result, check)
 
     def _raced(self, scaled: Jet, rng: np.random.Generator, rule: Rule | None = None) -> tuple[ShallowFit, str]:
         """Return the winner of the race, and how errors were estimated."""
@@ -336,25 +331,18 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
             self.dtype,
         )
 
-    def _set_result(
-        self,
-        fit: ShallowFit,
-        scaling: Scaling,
-        uncertainty: CrossFit | Posterior,
-        scaled: Jet,
-        n_samples: int,
-        check: DerivativeCheck | None,
-        rule: str,
-    ) -> list[Warning]:
+    def _set_result(self, solution: Solution, check: DerivativeCheck | None) -> list[Warning]:
+        """Set the attributes of a fit, and return warnings for the user."""
+        fit, scaled = solution.fit, solution.sample
         assert fit.stage is not None
         assert fit.stage.setting is not None
         setting = fit.stage.setting
-        self._set_fit(fit, scaling, uncertainty)
+        self._set_fit(fit, solution.scaling, solution.uncertainty)
         self.density_, self.width_ = setting.density, float(np.mean(setting.activation.width))
-        self.gradient_weight_, self.n_samples_ = fit.loss.gradients, n_samples
+        self.gradient_weight_, self.n_samples_ = fit.loss.gradients, solution.n_rows
         self.gradient_check_, self._has_derivatives = check, bool(scaled.known)
         self.estimated_ = not setting.source.keeps_neurons and bool(setting.needs)
-        self._rule_name, self._running = rule, None
+        self._rule_name, self._running = solution.rule, None
         found: list[Warning] = []
         if fit.convergence is not None and fit.convergence.is_far:
             found.append(ConvergenceWarning(f"the outer weights are not exact: {fit.convergence}"))
