@@ -11,7 +11,7 @@ import numpy as np
 
 from nurf._scaling import Scaling
 from nurf._types import Array
-from nurf.data._derivative_checks import DerivativeCheck
+from nurf.data import DerivativeCheck
 from nurf.solvers import VALUES_ONLY
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.process import rounding_floor
