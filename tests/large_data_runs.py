@@ -1,7 +1,6 @@
 """Runs of their own processes for tests/test_large_data.py: killed, with little memory, on a cluster."""
 
 import os
-import pickle
 import resource
 import signal
 import sys
@@ -11,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from nurf import RandomFeatureRegressor
-from nurf._streams import _checkpoint
+from nurf.blockwise import SampledBlocks, _checkpoint
+from nurf.files import read
 from nurf.engines import Search
 
 SETTING = {"density": "local", "width": 0.4, "gradient_weight": 0.01, "growth": None, "tail": "constant", "alpha": 1e-6}
@@ -40,8 +40,8 @@ def interrupted(folder, what):
 
     state = folder / "state"
     if what == "resume":
-        with state.open("rb") as file:
-            print(f"resumed after {pickle.load(file)[1]['tree'].n_blocks} blocks")
+        registry = _checkpoint.Checkpoint(state, "", SampledBlocks.parts).registry
+        print(f"resumed after {read(state, registry, _checkpoint.Kept).state.n_blocks} blocks")
     for name, checkpoint in (("resumed", state), ("whole", None)):
         model = RandomFeatureRegressor(30, random_state=0, **SETTING)
         model.fit_blocks(source, checkpoint=checkpoint)

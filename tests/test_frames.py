@@ -7,7 +7,7 @@ import scipy.sparse
 from numpy.testing import assert_array_equal
 
 from nurf import Jet, KernelFeatureRegressor, RandomFeatureMap, RandomFeatureRegressor
-from nurf.estimators._frames import partials_by_name
+from nurf.data._frames import partials_by_name
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.uniform(-1, 1, (160, 3))

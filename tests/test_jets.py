@@ -8,7 +8,7 @@ from nurf._scaling import Scaling
 from nurf.activations import Sigmoid
 from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
-from nurf.training._metrics import LinearMap
+from nurf.engines._metrics import LinearMap
 
 N, D = 12, 3
 KINDS = ["box", "ball", None]

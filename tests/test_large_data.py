@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,23 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 
-from nurf import DeepFeatureRegressor, RandomFeatureRegressor
-from nurf._streams import _checkpoint as checkpoint_module
+from nurf import (
+    DeepFeatureRegressor,
+    KernelFeatureRegressor,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    Surrogate,
+)
+from nurf.blockwise import SampledBlocks, TrainedBlocks
+from nurf.blockwise import _checkpoint as checkpoint_module
+from nurf.blockwise._checkpoint import Checkpoint, Kept
+from nurf.blockwise._trained import BlockTraining
+from nurf.files import read
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss
 from nurf.solvers.ridge import NormalEquations
-from nurf.engines import Search
-from nurf.engines._trained_blocks import BlockTraining
+from nurf.engines import Search, fit_for_more_rows
 
 try:
     import dask.array as da
@@ -125,6 +135,26 @@ class TestKindsOfArrays:
                 if kind == "dask":
                     assert isinstance(other, da.Array)
                 assert_allclose(np.asarray(other), part, rtol=1e-10, atol=1e-12)
+
+    @pytest.mark.parametrize("kind", ["memmap", "dask"])
+    @pytest.mark.parametrize(
+        "fitted",
+        [
+            DeepFeatureRegressor((8,), steps=20, random_state=0),
+            KernelFeatureRegressor("gaussian"),
+            SparseFeatureRegressor(0.1, random_state=0),
+            Surrogate(engines=["wide"]),
+        ],
+        ids=lambda fitted: type(fitted).__name__,
+    )
+    def test_all_regressors_predict_in_pieces(self, kind, fitted, tmp_path):
+        X, y, _ = make(40)
+        fitted.fit(X, y)
+        (stored,) = self.stored(kind, tmp_path, (FRESH,))
+        for name in ("predict", "predict_gradient", "predict_hessian", "predict_interval"):
+            expected, found = (getattr(fitted, name)(points) for points in (FRESH, stored))
+            assert isinstance(found, np.ndarray if kind == "memmap" else da.Array)
+            assert_allclose(np.asarray(found), expected, rtol=1e-10, atol=1e-10)
 
     @needs_dask
     def test_lazy_predictions_compute_nothing(self):
@@ -276,12 +306,12 @@ class TestWhatIsFitted:
     def test_of_several_networks_all_rows_choose_the_best(self, few, sizes, monkeypatch):
         """The error of four neurons is many times that of 40, whichever won on the sample."""
 
-        def raced(self, scaled, rng):
-            return tuple(fit for size in sizes for fit in plain(self.set_params(n_neurons=size), scaled, rng))
+        def raced(lanes, progress):
+            return tuple(fit for size in sizes for fit in plain([replace(lane, sizes=[size]) for lane in lanes], None))
 
         X, y, gradients = make(noise=0.01)
-        plain = RandomFeatureRegressor._raced_on_sample
-        monkeypatch.setattr(RandomFeatureRegressor, "_raced_on_sample", raced)
+        plain = fit_for_more_rows
+        monkeypatch.setattr("nurf.estimators._regressor.fit_for_more_rows", raced)
         fitted = model(40).fit(X, y, gradients=gradients, block_rows=100)
         assert len(fitted.hyperplanes_) == 40
         assert fitted.n_samples_ == len(X)
@@ -486,8 +516,17 @@ class TestErrors:
         assert_array_equal(fitted.predict(FRESH), before)
 
 
+def kept(path, way):
+    """The state that a checkpoint holds."""
+    return read(path, Checkpoint(path, "", way.parts).registry, Kept).state
+
+
 class TestCheckpoints:
-    def test_a_fit_goes_on_where_it_ended(self, few, tmp_path, monkeypatch):
+    @pytest.mark.parametrize("plain", [True, False], ids=["one setting", "default search"])
+    def test_a_fit_goes_on_where_it_ended(self, few, plain, tmp_path, monkeypatch):
+        def model():
+            return RandomFeatureRegressor(30, random_state=0, **(PLAIN if plain else {}))
+
         monkeypatch.setattr(checkpoint_module, "INTERVAL", 0.0)
         blocks = blocks_of(*make(), borders=range(100, 1000, 100))
         expected = model().fit_blocks(blocks)
@@ -503,9 +542,7 @@ class TestCheckpoints:
         path = tmp_path / "state"
         with pytest.raises(KeyboardInterrupt):
             model().fit_blocks(source, checkpoint=path)
-        with path.open("rb") as file:
-            _, state = pickle.load(file)
-        assert state["tree"].n_blocks == 7
+        assert kept(path, SampledBlocks).n_blocks == 7
         found = model().fit_blocks(source, checkpoint=path)
         assert_array_equal(found.predict(FRESH), expected.predict(FRESH))
         assert not path.exists()
@@ -520,7 +557,7 @@ class TestCheckpoints:
             return model(**options).fit(X, y, gradients=gradients, block_rows=rows, checkpoint=path)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("nurf.estimators._streamed.fit_accumulated", None)
+            patch.setattr("nurf.blockwise._sampled.fit_accumulated", None)
             with pytest.raises(TypeError):
                 fit(X, y)
         assert path.exists()
@@ -603,8 +640,7 @@ class TestTrained:
         path = tmp_path / "state"
         with pytest.raises(KeyboardInterrupt):
             self.model().fit_blocks(source, checkpoint=path)
-        with path.open("rb") as file:
-            assert pickle.load(file)[1]["run"].number == 2 * len(blocks) + 5
+        assert kept(path, TrainedBlocks).number == 2 * len(blocks) + 5
         assert_array_equal(self.model().fit_blocks(source, checkpoint=path).predict(FRESH), expected)
         assert not path.exists()
 

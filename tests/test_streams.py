@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from nurf import RandomFeatureRegressor
 from nurf._scaling import Extent, Scaling
-from nurf._streams import (
+from nurf.blockwise import Checkpoint, fingerprint
+from nurf.blockwise import _checkpoint as checkpoint_module
+from nurf.data import (
     ArrayStream,
-    Checkpoint,
     IterableStream,
     Reservoir,
     Tree,
-    fingerprint,
     is_on_disk,
     uniform_numbers,
 )
-from nurf._streams import _checkpoint as checkpoint_module
-from nurf._streams._tree import heights
+from nurf.data._tree import heights
 from nurf.jets import Jet
 
 
@@ -180,6 +180,13 @@ class TestStreams:
         assert stream.map_reduce(function, lambda a, b: a + b, trees[2]) == total == 21
         assert seen == [3, 4, 5, 6]
 
+    @pytest.mark.parametrize("done", [0, 3])
+    def test_a_state_goes_from_block_to_block(self, done):
+        stream, states = ArrayStream({"X": np.zeros((7, 1)), "y": np.arange(7.0)}, 1), []
+        found = stream.fold(lambda state, block: [*state, block.first], [], done, states.append)
+        assert found == list(range(done, 7))
+        assert states == [found[: length + 1] for length in range(len(found))]
+
     def test_long_rows_come_in_smaller_blocks(self):
         assert ArrayStream({"X": np.broadcast_to(0.0, (10**5, 10**4))}).block_rows < 2**10
         assert ArrayStream({"X": np.broadcast_to(0.0, (10**5, 2))}).block_rows == 2**16
@@ -214,22 +221,34 @@ class TestCheckpoint:
         file = Checkpoint(tmp_path / "state", "mine")
         assert file.read() is None
         for number in range(3):
-            file.write({"number": number, "array": np.arange(number)})
-        assert file.read()["number"] == 2
+            file.write("fit", (number, np.arange(number)))
+        kept = file.read()
+        assert (kept.fit, kept.state[0]) == ("fit", 2)
+        assert_array_equal(kept.state[1], [0, 1])
         assert [path.name for path in tmp_path.iterdir()] == ["state"]
         file.remove()
         assert file.read() is None
 
     def test_a_state_that_was_written_a_moment_ago_stays(self, tmp_path):
         file = Checkpoint(tmp_path / "state", "mine")
-        file.write({"number": 1})
-        file.write({"number": 2})
-        assert file.read()["number"] == 1
+        file.write("fit", 1)
+        file.write("fit", 2)
+        assert file.read().state == 1
 
     def test_that_of_another_fit_is_refused(self, tmp_path):
-        Checkpoint(tmp_path / "state", "mine").write({})
+        Checkpoint(tmp_path / "state", "mine").write("fit", None)
         with pytest.raises(ValueError, match=r"same data, blocks, parameters and seed, got .*state"):
             Checkpoint(tmp_path / "state", "other").read()
+
+    def test_what_is_no_part_of_a_state_is_refused_and_nothing_is_written(self, tmp_path):
+        with pytest.raises(TypeError, match=r"cannot save `Kept.state`: .*set"):
+            Checkpoint(tmp_path / "state", "mine").write("fit", {1, 2})
+        assert not list(tmp_path.iterdir())
+
+    def test_a_model_is_no_state(self, tmp_path):
+        RandomFeatureRegressor(5, width=0.3, random_state=0).fit(np.zeros((9, 1)), np.zeros(9)).save(tmp_path / "state")
+        with pytest.raises(ValueError, match="must be a file that `fit` wrote"):
+            Checkpoint(tmp_path / "state", "mine").read()
 
     @pytest.mark.parametrize("content", [b"", b"text", b"\x80\x04K\x01."])
     def test_another_file_is_refused(self, tmp_path, content):

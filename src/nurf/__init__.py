@@ -17,7 +17,7 @@ from nurf import (
     problems,
     solvers,
 )
-from nurf._derivative_checks import DerivativeCheck, check_derivatives
+from nurf.data import DerivativeCheck, check_derivatives
 from nurf.estimators import (
     DeepFeatureRegressor,
     GradientPipeline,

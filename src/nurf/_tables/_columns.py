@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from nurf.estimators._frames import partial_owners
+from nurf.data import partial_owners
 
 TARGET = "{target}"
 

@@ -11,7 +11,6 @@ import pandas as pd
 import typer
 
 from nurf import problems
-from nurf._derivative_checks import check_derivatives
 from nurf._tables import Choice, inputs_of, read_table, write_table, write_text
 from nurf._tables import Samples as SampleTable
 from nurf.cli._models import input_names, loaded, predictions, target_names
@@ -28,6 +27,7 @@ from nurf.cli._options import (
     split_names,
 )
 from nurf.cli._terminal import say, working
+from nurf.data import check_derivatives
 from nurf.estimators import Surrogate
 
 CONTRADICTION = 3  # exit code of `check`

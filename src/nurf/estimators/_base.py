@@ -1,4 +1,4 @@
-"""What the estimators share: from parameters and raw data to a jet, a density and an activation."""
+"""What the regressors share: from the data of a user to a jet, and from a fitted network to predictions."""
 
 from __future__ import annotations
 
@@ -8,35 +8,27 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf._types import Array
-from nurf._validation import is_number, is_whole
-from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
+from nurf._validation import is_number
 from nurf.choosing import NO_LIMIT, POLICY, Choice, Clock, Engine, decide
-from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
+from nurf.data import DerivativeCheck, Observations, in_pieces, require_numbers, split
 from nurf.engines import Fit, ShallowFit
 from nurf.engines._progress import watch_attempts
-from nurf.estimators._data import assemble, canonical, split
-from nurf.estimators._frames import matched, require_numbers
+from nurf.estimators._parameters import as_generator
 from nurf.estimators._report import Report
 from nurf.files import write
-from nurf.jets import DERIVATIVE_KINDS, Jet
+from nurf.jets import Jet
 from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
 from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
-
-MAX_WEIGHTS = 10**8  # inner weights of a network: a fit takes several arrays of that size
-MAX_WIDTH = 1e9  # and its inverse is the smallest: derivatives have powers of widths as factors
-TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 
 
 class SavedEstimator(BaseEstimator):  # type: ignore[misc]
@@ -59,101 +51,6 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
 
         check_is_fitted(self)
         write(path, self, SAVED)
-
-
-class SamplesHyperplanes(SavedEstimator):
-    """An estimator whose neurons are sampled: the parameters that say how, and what they mean."""
-
-    n_neurons: Any
-    density: str | Density
-    activation: str | Activation
-    width: Any
-    scaling: str | None
-    random_state: Any
-    n_features_in_: int
-
-    def _check_n_neurons(self, name: str = "n_neurons", lowest: int = 1) -> None:
-        """Raise an error if the number of neurons is none, or asks for more memory than any fit could use."""
-        value = getattr(self, name)
-        if not is_whole(value, lowest):
-            raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}")
-        largest = MAX_WEIGHTS // (self.n_features_in_ + 1)
-        if value > largest:
-            raise ValueError(f"`{name}` must be at most {largest} for {self.n_features_in_} inputs, got {value}")
-
-    def _make_activation(self, width: Any) -> Activation:
-        """Make the activation from its name and a width, or take the object."""
-        if isinstance(self.activation, Activation):
-            if width is not None:
-                raise ValueError(
-                    f"`width` must be None if `activation` is an object with a width of its own, got {width!r} "
-                    f"and {self.activation!r}"
-                )
-            return self.activation
-        kind = ACTIVATIONS.get(self.activation) if isinstance(self.activation, str) else None
-        if kind is None:
-            raise ValueError(
-                f"`activation` must be an Activation or one of {', '.join(ACTIVATIONS)}, got {self.activation!r}"
-            )
-        if width is None:
-            return kind()
-        if not issubclass(kind, SmoothActivation):
-            raise ValueError(f"`width` must be None for the sharp activation {self.activation!r}, got {width!r}")
-        if not (is_number(width) and width > 0):
-            raise ValueError(f"`width` must be a number > 0, got {width!r}")
-        if not 1 / MAX_WIDTH <= width <= MAX_WIDTH:
-            raise ValueError(f"`width` must be between {1 / MAX_WIDTH:g} and {MAX_WIDTH:g}, got {width!r}")
-        return kind(width)
-
-    def _named_density(self, activation: Activation) -> Density | None:
-        """Return the density that the parameter names, or None for "auto"."""
-        if isinstance(self.density, Density):
-            return self.density
-        if isinstance(self.density, str) and self.density in DENSITIES:
-            return DENSITIES[self.density](min(activation.order, 2))
-        if not (isinstance(self.density, str) and self.density == "auto"):
-            raise ValueError(
-                f"`density` must be a Density, 'auto' or one of {', '.join(DENSITIES)}, got {self.density!r}"
-            )
-        return None
-
-    def _default_density(self, jet: Jet, activation: Activation) -> tuple[Density, list[Warning]]:
-        """Return the density; by default nonlocal sampling if the derivatives for it are known and not zero."""
-        named = self._named_density(activation)
-        if named is not None:
-            return named, []
-        order = sampling_order(jet, activation)
-        warnings = zero_derivatives(jet, order)
-        density = Nonlocal(order)
-        return (density, []) if density.needs <= jet.known and not warnings else (Uniform(), warnings)
-
-    def _generator(self) -> np.random.Generator:
-        return as_generator(self.random_state)
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Return the generator that the parameter ``random_state`` stands for."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    seed = random_state
-    if not isinstance(seed, Integral):
-        seed = check_random_state(seed).randint(2**31 - 1)
-    if seed < 0:
-        raise ValueError(f"`random_state` must be a whole number >= 0, a generator or None, got {seed}")
-    return np.random.default_rng(int(seed))
-
-
-def sampling_order(jet: Jet, activation: Activation) -> int:
-    """Return the order of the derivatives to sample from: the activation's, or lower if only gradients are known."""
-    return 1 if activation.order == 1 or ("hessians" not in jet.known and "gradients" in jet.known) else 2
-
-
-def zero_derivatives(jet: Jet, order: int) -> list[Warning]:
-    """Return a warning if derivatives are known but all zero."""
-    kind = DERIVATIVE_KINDS[order]
-    if kind not in jet.known or np.any(jet.derivative_rows(order)):
-        return []
-    return [UserWarning(f"all known {kind} are zero: hyperplanes cannot be sampled from them")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,31 +147,34 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         -------
         self
         """
-        data = {
-            "gradients": gradients,
-            "gradients_at": gradients_at,
-            "directions": directions,
-            "hessians": hessians,
-            "sample_weight": sample_weight,
-            "derivative_weight": derivative_weight,
-            "validation": validation,
-        }
-        return self._fit_arrays(X, y, data, self._fit)
+        data = Observations(
+            X,
+            y,
+            gradients=gradients,
+            gradients_at=gradients_at,
+            directions=directions,
+            hessians=hessians,
+            sample_weight=sample_weight,
+            derivative_weight=derivative_weight,
+            validation=validation,
+        )
+        return self._fit_data(data, self._fit)
 
-    def _fit_arrays(
-        self, X: Any, y: Any, data: dict[str, Any], fit: Callable[[Jet, Any], list[Warning]], reset: bool = True
-    ) -> Self:
-        """Check the arrays and call ``fit`` with a jet. Without ``reset``, inputs must be those of the fit before."""
+    def _fit_data(self, data: Observations, fit: Callable[[Jet, Any], list[Warning]], reset: bool = True) -> Self:
+        """Check the data and call ``fit`` with a jet. Without ``reset``, inputs must be those of the fit before."""
         with unchanged_on_error(self):
-            require_numbers(X=X, y=y)
-            data = matched(X, y=y, **data)
-            y = data.pop("y")
-            X, y = validate_data(self, X, y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64)
-            validation = data.pop("validation")
-            found = fit(canonical(assemble(X, y, **data)), validation)
+            data = self._checked(data, reset)
+            found = fit(data.jet(), data.validation)
         for warning in found:
             warnings.warn(warning, stacklevel=3)
         return self
+
+    def _checked(self, data: Observations, reset: bool = True) -> Observations:
+        """Return the data with rows and columns that match, and with arrays of numbers as ``X`` and ``y``."""
+        require_numbers(X=data.X, y=data.y)
+        data = data.matched()
+        X, y = validate_data(self, data.X, data.y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64)
+        return replace(data, X=X, y=y)
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         """Fit to checked data, set the attributes at the very end, and return warnings for the user."""
@@ -355,7 +255,12 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         included. Those of sampled networks are those of ridge regression in the Bayesian view with more than 150
         samples; with fewer, and for trained networks, they come from samples that are left out in folds. Those of
         infinitely wide networks are those of the process, calibrated with samples that are left out.
+
+        Arrays on disk are read in blocks. Dask arrays give Dask arrays, which compute nothing until they are asked.
         """
+        return self._in_pieces(self._predict, X, (), return_std)
+
+    def _predict(self, X: Any, return_std: bool = False) -> Any:
         points = self._inputs(X)
         values = self.scaling_.values_back(self.fit_.network.value(points))
         if not return_std:
@@ -367,8 +272,11 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         """Return the gradients at the points, of shape (n, d) or (n, k, d), and by choice their standard deviations.
 
         These are calibrated with the gradients of samples that are left out. If none were given, they are a guess, and
-        a warning says so.
+        a warning says so. Arrays on disk and those of Dask are treated as by ``predict``.
         """
+        return self._in_pieces(self._predict_gradient, X, ("d",), return_std)
+
+    def _predict_gradient(self, X: Any, return_std: bool = False) -> Any:
         points = self._inputs(X)
         scaled = self.fit_.network.gradient(points)
         gradients = self.scaling_.gradients_back(scaled)
@@ -380,11 +288,11 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             warnings.warn(
                 "standard deviations of gradients could not be compared with gradients that were given: they may be "
                 "several times too small or too large",
-                stacklevel=2,
+                stacklevel=5,  # where the gradients were asked for
             )
         return gradients, self.scaling_.gradient_deviations_back(deviations)
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
         """Return intervals that contain new values with probability ``coverage``, of shape (n, 2) or (n, k, 2).
 
         Quantiles over samples ``k`` of ``f_{-k}(x) +- |y_k - f_{-k}(x_k)|``, with fits ``f_{-k}`` without the sample.
@@ -396,12 +304,16 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         five folds up to 150 samples, and with more without one fold, whose errors are put around the fit without it
         (split conformal). Their setting and the end of their training were chosen by the same errors, among few. Those
         of infinitely wide networks are ``f(x) +- q s(x)`` with the standard deviation ``s`` of the process and a
-        quantile ``q`` of the errors at samples that are left out, in units of theirs.
+        quantile ``q`` of the errors at samples that are left out, in units of theirs. Arrays on disk and those of Dask
+        are treated as by ``predict``.
         """
         if not (is_number(coverage) and 0 < coverage < 1):
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
+        return self._in_pieces(partial(self._predict_interval, coverage=float(coverage)), X, (2,))
+
+    def _predict_interval(self, X: Any, coverage: float) -> Array:
         points = self._inputs(X)
-        intervals = self._checked_uncertainty().interval(points, float(coverage))
+        intervals = self._checked_uncertainty().interval(points, coverage)
         shape = (len(points), *self.fit_.network.output_shape, 2)
         return np.moveaxis(self.scaling_.values_back(np.moveaxis(intervals.reshape(shape), -1, 0)), 0, -1)
 
@@ -413,8 +325,14 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             )
         return self.uncertainty_
 
-    def predict_hessian(self, X: Any) -> Array:
-        """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
+    def predict_hessian(self, X: Any) -> Any:
+        """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d).
+
+        Arrays on disk and those of Dask are treated as by ``predict``.
+        """
+        return self._in_pieces(self._predict_hessian, X, ("d", "d"))
+
+    def _predict_hessian(self, X: Any) -> Array:
         points = self._inputs(X)
         return self.scaling_.hessians_back(self.fit_.network.hessian(points))
 
@@ -427,9 +345,16 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         check_is_fitted(self, "fit_")
         return self.fit_.network.function(self.scaling_)
 
+    def _in_pieces(self, method: Callable[..., Any], X: Any, axes: tuple[Any, ...], return_std: bool = False) -> Any:
+        """Return what a method predicts, of arrays of any kind; ``axes`` are those behind rows and outputs."""
+        check_is_fitted(self, "fit_")
+        lengths = (self.n_features_in_ if axis == "d" else axis for axis in axes)
+        shape = (*self.fit_.network.output_shape, *lengths)
+        method = partial(method, return_std=True) if return_std else method
+        return in_pieces(method, X, self.n_features_in_, shape, return_std)
+
     def _inputs(self, X: Any) -> Array:
         """Return points in scaled units."""
-        check_is_fitted(self, "fit_")
         require_numbers(X=X)
         return self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
 
@@ -463,10 +388,3 @@ def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
-
-
-def choose(name: str, key: str, table: dict[str, Any]) -> Any:
-    """Look up what the parameter ``name`` stands for."""
-    if not (isinstance(key, str) and key in table):
-        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, table))}, got {key!r}")
-    return table[key]

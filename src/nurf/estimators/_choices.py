@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,15 @@ from nurf.engines import (
     stage_counts,
 )
 from nurf.engines._sampled import GROWTH, MAX_ROWS
-from nurf.estimators._base import TAILS, SamplesHyperplanes, choose, sampling_order, zero_derivatives
+from nurf.estimators._parameters import (
+    TAILS,
+    check_neurons,
+    choose,
+    make_activation,
+    named_density,
+    sampling_order,
+    zero_derivatives,
+)
 from nurf.jets import Jet
 from nurf.solvers import Loss, Rule
 from nurf.solvers.ridge._sums import ROUNDING
@@ -36,27 +44,41 @@ WIDTHS = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)  # in units of the 
 WIDTH_RATIO = 4.0  # of single widths to the typical one, for "multiscale"
 GRADIENT_WEIGHTS = (0.0, 1e-3, 1e-2, 1e-1)
 ENOUGH = 0.5  # share of known derivatives above which none are estimated
-AUTO_IMPROVEMENT = 0.05  # by which each further size must lower the error then
 AUTO_NEURONS = (150, 4050)  # smallest and largest size for n_neurons="auto"
+AUTO_IMPROVEMENT = 0.05  # by which each further size must lower the error then
 
 
-class RacesSettings(SamplesHyperplanes):
-    """An estimator whose settings are chosen by a race: the parameters that say from what, and what they mean."""
+@dataclass(frozen=True)
+class Choices:
+    """The parameters of ``RandomFeatureRegressor`` that say what is raced, with their meaning.
 
-    alpha: float | str
-    gradient_weight: float | str
-    hessian_weight: float
-    derivatives: str
-    growth: float | str | None
-    tail: str
-    dtype: str
+    Parameters
+    ----------
+    n_inputs : int
+        Number of inputs, before any projection.
+    n_neurons, density, activation, width, alpha, gradient_weight, hessian_weight, derivatives, growth, tail, dtype
+        See ``RandomFeatureRegressor``.
+    """
 
-    def _engines(self, jet: Jet, rule: Rule, rng: np.random.Generator) -> list[SampledEngine]:
+    n_inputs: int
+    n_neurons: Any
+    density: Any
+    activation: Any
+    width: Any
+    alpha: Any
+    gradient_weight: Any
+    hessian_weight: Any
+    derivatives: Any
+    growth: Any
+    tail: Any
+    dtype: Any
+
+    def engines(self, jet: Jet, rule: Rule, rng: np.random.Generator) -> list[SampledEngine]:
         """Return what is raced: on all data and, unless the parameters rule that out, on the values alone."""
-        activations = self._activations()
+        activations = self.activations()
         space = self._space(jet, activations)
         sizes = self._sizes(activations[0], space)
-        task = Task(jet, self._alphas(), rule, max_rows=MAX_ROWS, dtype=self._precision())
+        task = Task(jet, self.alphas(), rule, max_rows=MAX_ROWS, dtype=self.precision())
         entropy = tuple(int(number) for number in rng.integers(2**32, size=4))
         improvement = AUTO_IMPROVEMENT if isinstance(self.n_neurons, str) else -np.inf
         engine = SampledEngine(task, space, sizes, entropy, improvement=improvement)
@@ -69,7 +91,7 @@ class RacesSettings(SamplesHyperplanes):
     def _space(self, jet: Jet, activations: tuple[Activation, ...]) -> Space:
         """Return what may be chosen for the data, as the parameters say."""
         activation = activations[0]
-        named, order = self._named_density(activation), sampling_order(jet, activation)
+        named, order = named_density(self.density, activation), sampling_order(jet, activation)
         density = Nonlocal(order) if named is None else named
         missing = density.missing(jet)
         informative = not missing and not (named is None and zero_derivatives(jet, order))
@@ -146,14 +168,14 @@ class RacesSettings(SamplesHyperplanes):
         free = self.derivatives == self.density == self.gradient_weight == "auto" and not self.hessian_weight
         return free and bool(jet.known) and isinstance(activation, SmoothActivation)
 
-    def _activations(self) -> tuple[Activation, ...]:
+    def activations(self) -> tuple[Activation, ...]:
         """Return the activation with all widths that may be chosen, the largest first."""
         chosen = isinstance(self.width, str)
         if chosen and self.width not in ("auto", "multiscale"):
             raise ValueError(f"`width` must be 'auto', 'multiscale' or a number > 0, got {self.width!r}")
         kind = ACTIVATIONS.get(self.activation) if isinstance(self.activation, str) else None
         if not chosen or kind is None or not issubclass(kind, SmoothActivation):
-            return (self._make_activation(None if chosen else self.width),)
+            return (make_activation(self.activation, None if chosen else self.width),)
         return tuple(kind(width) for width in WIDTHS)
 
     def _estimates(self, jet: Jet, activation: Activation, unusable: bool) -> bool:
@@ -211,20 +233,22 @@ class RacesSettings(SamplesHyperplanes):
                 )
             smallest, largest = AUTO_NEURONS
             return stage_counts(largest, growth or GROWTH, smallest)
-        self._check_n_neurons()
+        check_neurons("n_neurons", self.n_neurons, self.n_inputs)
         if growth is not None and self.growth != "auto":
             return stage_counts(self.n_neurons, growth)
         return race_sizes(self.n_neurons) if space.has_choice else [self.n_neurons]
 
-    def _precision(self) -> Precision:
+    def precision(self) -> Precision:
+        """Return the precision of the features in the normal equations."""
         precision: Precision = choose("dtype", self.dtype, {"float64": np.float64, "float32": np.float32})
         return precision
 
-    def _alphas(self) -> Array | None:
-        smallest = ROUNDING[self._precision()]
+    def alphas(self) -> Array | None:
+        """Return the alpha that is given, or None if it is chosen from a path."""
+        smallest = ROUNDING[self.precision()]
         if isinstance(self.alpha, str) and self.alpha == "auto":
             return None
-        if is_number(self.alpha) and self.alpha > 0:  # type: ignore[operator]
+        if is_number(self.alpha) and self.alpha > 0:
             if float(self.alpha) < smallest:
                 raise ValueError(
                     f"`alpha` must be 'auto' or a number >= {smallest:.1e} with dtype={self.dtype!r}, got "

@@ -14,15 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._scaling import Scaling
 from nurf._validation import is_number, is_whole
 from nurf.activations import Sigmoid
+from nurf.blockwise import Blocks, TrainedBlocks
 from nurf.choosing import NO_LIMIT, POLICY, Clock, decide
+from nurf.data import DerivativeCheck, Observations, checked_gradients, split
 from nurf.densities import Density, Nonlocal, Uniform
 from nurf.engines import DeepFit, DeepOptions, DeepSetting, DeepSpec, TrainedEngine
 from nurf.engines._deep import balanced_weight, first_network
 from nurf.engines._progress import watch_attempts
-from nurf.estimators._base import MAX_WEIGHTS, Prepared, choose, zero_derivatives
-from nurf.estimators._checks import checked_gradients
-from nurf.estimators._data import split
-from nurf.estimators._deep_blocks import TrainsOnBlocks, unused_hessians
+from nurf.estimators._base import Prepared
+from nurf.estimators._blockwise import BlockwiseRegressor, Checked
+from nurf.estimators._parameters import MAX_WEIGHTS, as_generator, choose, named_density, zero_derivatives
 from nurf.estimators._report import Report, describe_deep
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork, Nonlinearity
@@ -32,7 +33,7 @@ from nurf.solvers import Loss
 MAX_WEIGHT = 1e9  # of derivatives beside values: with more, single precision does not resolve the values
 
 
-class DeepFeatureRegressor(TrainsOnBlocks):
+class DeepFeatureRegressor(BlockwiseRegressor):
     """Regression by a deep network whose weights are all trained, on values and gradients.
 
     The hyperplanes of the first layer are sampled from a density built from derivative data; from there all weights are
@@ -129,6 +130,7 @@ class DeepFeatureRegressor(TrainsOnBlocks):
     network_: DeepNetwork
     n_iter_: int
     activation: Any
+    _trains_at_once = True
 
     def __init__(
         self,
@@ -166,7 +168,7 @@ class DeepFeatureRegressor(TrainsOnBlocks):
         """
         if not hasattr(self, "fit_"):
             return self.fit(X, y, **data)
-        return self._fit_arrays(X, y, data, partial(self._fit_on, self.fit_), reset=False)
+        return self._fit_data(Observations(X, y, **data), partial(self._fit_on, self.fit_), reset=False)
 
     def _prepare(
         self,
@@ -178,9 +180,9 @@ class DeepFeatureRegressor(TrainsOnBlocks):
         scaling: Scaling | None = None,
     ) -> Prepared:
         start = getattr(self, "fit_", None) if self.warm_start else None
-        return self._prepared(start, given, jet, held_out, rng, clock, scaling)
+        return self._from(start, given, jet, held_out, rng, clock, scaling)
 
-    def _prepared(
+    def _from(
         self,
         start: DeepFit | None,
         given: Jet,
@@ -191,21 +193,18 @@ class DeepFeatureRegressor(TrainsOnBlocks):
         scaling: Scaling | None = None,
     ) -> Prepared:
         """Return what is trained, from the network of ``start`` if there is one."""
-        check, found = checked_gradients(given, self.check_gradients)
-        found += unused_hessians(given)
         if start is not None:
             require_shape(jet, start.network)
         if scaling is None:
             scaling = self.scaling_ if start is not None else Scaling.fit(jet, self.scaling)
+        scaling, check, found = self._checked_units(scaling, jet, given)
         scaled = scaling(jet)
         spec = self._spec(scaled, found)
         if start is not None:
             spec = replace(spec, hidden=start.network.hidden, activation=start.network.activation)
         spec, entropy = self._with_steps(spec, scaled), tuple(int(number) for number in rng.integers(2**32, size=4))
-        validation = None if held_out is None else scaling(held_out)
-        clock = self._clock(clock)
-        longer = self.time_budget is not None
-        engine = TrainedEngine(scaled, spec, entropy, validation, start, longer, clock=clock)
+        validation, clock = None if held_out is None else scaling(held_out), self._clock(clock)
+        engine = TrainedEngine(scaled, spec, entropy, validation, start, self.time_budget is not None, clock=clock)
         return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None)
 
     def _finish(self, prepared: Prepared, fit: DeepFit) -> list[Warning]:
@@ -221,9 +220,48 @@ class DeepFeatureRegressor(TrainsOnBlocks):
         """Train on from a fit."""
         rng, progress = self._generator(), watch_attempts(self._verbosity())
         given, (jet, held_out) = jet, split(jet, validation, rng)
-        prepared = self._prepared(start, given, jet, held_out, rng, NO_LIMIT)
+        prepared = self._from(start, given, jet, held_out, rng, NO_LIMIT)
         choice = decide(prepared.engines, POLICY, progress, prepared.clock)
         return [*prepared.warnings, *self._finish(prepared, prepared.fit(choice))]
+
+    def _require_blocks(self) -> None:
+        if self.warm_start:
+            raise ValueError(
+                "`warm_start` must be False for data in blocks, got True: `partial_fit` goes on with some rows"
+            )
+
+    def _checked_units(self, scaling: Scaling, jet: Jet, given: Jet) -> Checked:
+        check, found = checked_gradients(given, self.check_gradients)
+        if "hessians" in given.known:
+            found += [UserWarning("`hessians` are not used in the training: `RandomFeatureRegressor` fits them")]
+        return scaling, check, found
+
+    def _way(self, blocks: Blocks, found: list[Warning]) -> TrainedBlocks:
+        spec = self._with_steps(self._spec(blocks.sample, found), blocks.sample)
+        return TrainedBlocks(spec, self.steps == "auto" and self.time_budget is None, self._verbosity())
+
+    def _set_blockwise(
+        self, result: tuple[DeepFit, DeepSpec], blocks: Blocks, check: DerivativeCheck | None
+    ) -> list[Warning]:
+        (fit, spec), scaling, n_rows = result, blocks.units.scaling, blocks.summary.n_rows
+        self._set_trained(fit, scaling, spec, fit.n_steps, n_rows, check, bool(blocks.sample.known))
+        return []
+
+    def _set_trained(
+        self,
+        fit: DeepFit,
+        scaling: Scaling,
+        spec: DeepSpec,
+        n_iter: int,
+        n_samples: int,
+        check: DerivativeCheck | None,
+        has_derivatives: bool,
+    ) -> None:
+        """Set the attributes of a fit."""
+        self._set_fit(fit, scaling, fit.crossfit)
+        self.density_, self.gradient_weight_ = fit.setting.density, fit.loss.gradients
+        self.n_steps_, self.n_iter_, self.n_samples_ = spec.n_steps, n_iter, n_samples
+        self.gradient_check_, self._has_derivatives = check, has_derivatives
 
     def _first_network(self, X: Any, y: Any, gradients: Any, scale: float) -> DeepNetwork:
         """Return the network from which training starts, with first normals of the length ``scale``.
@@ -238,10 +276,10 @@ class DeepFeatureRegressor(TrainsOnBlocks):
             scaled = scaling(jet)
             spec = self._spec(scaled, found)
             setting = replace(spec.settings[0], scale=scale)
-            made.append(first_network(scaled, spec, setting, self._generator()).in_units_of(scaling))
+            made.append(first_network(scaled, spec, setting, as_generator(self.random_state)).in_units_of(scaling))
             return found
 
-        self._fit_arrays(X, y, {"gradients": gradients}, make)
+        self._fit_data(Observations(X, y, gradients), make)
         return made[0]
 
     @property
@@ -270,7 +308,7 @@ class DeepFeatureRegressor(TrainsOnBlocks):
 
     def _settings(self, jet: Jet, informative: bool) -> tuple[DeepSetting, ...]:
         """Return what may be chosen; ``informative`` if gradients are known that are not all zero."""
-        named = self._named_density(Sigmoid())
+        named = named_density(self.density, Sigmoid())
         if named is not None and (missing := named.missing(jet)):
             got = " and ".join(sorted(jet.known)) or "no derivatives"
             raise ValueError(f"{named!r} needs {' and '.join(missing)}, got {got}: pass them, or use density='auto'")

@@ -13,16 +13,17 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import as_finite_or_nan
 from nurf.activations import Activation
+from nurf.data import Observations, require_numbers
 from nurf.densities import Density
 from nurf.engines import Setting
 from nurf.engines._stages import sample_features
-from nurf.estimators._base import SamplesHyperplanes, unchanged_on_error
-from nurf.estimators._frames import matched, require_numbers
+from nurf.estimators._base import SavedEstimator, unchanged_on_error
+from nurf.estimators._parameters import as_generator, check_neurons, default_density, make_activation
 from nurf.jets import Jet
 from nurf.networks import Features
 
 
-class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SamplesHyperplanes):  # type: ignore[misc]
+class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedEstimator):  # type: ignore[misc]
     """Map inputs to the features ``sigma(a_n.x + b_n)`` of sampled hyperplanes.
 
     Parameters
@@ -85,7 +86,7 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
         """
         with unchanged_on_error(self):
             require_numbers(X=X)
-            data = matched(X, gradients=gradients, hessians=hessians)
+            data = Observations(X, gradients=gradients, hessians=hessians).matched().arguments
             X = validate_data(self, X, dtype=np.float64)
             ranks = {"gradients": 2, "hessians": 3}  # of the derivatives of one output
             arrays = {kind: as_finite_or_nan(kind, data[kind]) for kind in ranks if data[kind] is not None}
@@ -96,13 +97,13 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Sample
         return self
 
     def _fit(self, jet: Jet) -> list[Warning]:
-        self._check_n_neurons()
+        check_neurons("n_neurons", self.n_neurons, self.n_features_in_)
         scaling = Scaling.fit(jet, self.scaling)  # type: ignore[arg-type]
         scaled = scaling(jet)
-        activation = self._make_activation(self.width)
-        density, found = self._default_density(scaled, activation)
+        activation = make_activation(self.activation, self.width)
+        density, found = default_density(self.density, scaled, activation)
         features, _ = sample_features(
-            scaled, Setting(density, activation, degree=-1), self.n_neurons, self._generator()
+            scaled, Setting(density, activation, degree=-1), self.n_neurons, as_generator(self.random_state)
         )
         self.features_, self.scaling_, self.density_ = features, scaling, density
         return found

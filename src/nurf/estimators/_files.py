@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nurf._streams import Reservoir
-from nurf.engines._streamed import Accumulation, Units
+from nurf.blockwise import Accumulation, Running
+from nurf.data import Reservoir, Units
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap
 from nurf.estimators._kernel import KernelFeatureRegressor
-from nurf.estimators._partial import Running
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor
 from nurf.estimators._surrogate import Leaderboard, Standing, Surrogate

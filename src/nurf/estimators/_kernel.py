@@ -12,9 +12,10 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_whole
 from nurf.choosing import Clock
+from nurf.data import checked_gradients
 from nurf.engines import Learning, WideEngine, WideFit, n_directions, thinned
-from nurf.estimators._base import NetworkRegressor, Prepared, choose
-from nurf.estimators._checks import checked_gradients
+from nurf.estimators._base import NetworkRegressor, Prepared
+from nurf.estimators._parameters import choose
 from nurf.estimators._report import Report, describe_derivatives, describe_process
 from nurf.jets import Jet
 from nurf.kernels import RADIAL_KERNELS, KernelAverage, RadialKernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from nurf._types import Array
 from nurf._validation import as_derivative, as_finite, as_finite_or_nan, in_shape
+from nurf.data import Observations
 from nurf.estimators._base import unchanged_on_error
 from nurf.estimators._chain import Derivative, Slopes
-from nurf.estimators._frames import matched
 from nurf.estimators._transformers import derivative_of, is_passthrough
 from nurf.jets import Jet
 
@@ -106,9 +107,9 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
         """
         if not hasattr(self.steps[-1][1], "predict_gradient"):
             raise TypeError(f"the last step must be a regressor of nurf, got {self.steps[-1][1]!r}")
-        data = matched(
+        data = Observations(
             X,
-            y=y,
+            y,
             gradients=gradients,
             gradients_at=gradients_at,
             directions=directions,
@@ -116,16 +117,15 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
             sample_weight=sample_weight,
             derivative_weight=derivative_weight,
             validation=validation,
-        )
-        y = data.pop("y")
+        ).matched()
         first = [(name, step if is_passthrough(step) else clone(step)) for name, step in self.steps[:-1]]
         transformers = Pipeline(first or [("nothing", "passthrough")], memory=self.memory, verbose=self.verbose)
         with unchanged_on_error(self):  # transformers and regressor stay a pair
-            Z = transformers.fit_transform(X, y)
+            Z = transformers.fit_transform(X, data.y)
             if first:
                 self.steps = [*transformers.steps, self.steps[-1]]
-            self.target_ = self._fitted_target(y)
-            self.steps[-1][1].fit(Z, self._values(y), **self._transformed(X, y, data))
+            self.target_ = self._fitted_target(data.y)
+            self.steps[-1][1].fit(**self._transformed(Z, data).arguments)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -203,23 +203,24 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
                 X = step.transform(X)
         return found
 
-    def _transformed(self, X: Any, y: Any, data: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments of ``fit`` for the regressor."""
-        found, validation = dict(data), data["validation"]
+    def _transformed(self, Z: Any, data: Observations) -> Observations:
+        """Return the data for the regressor, at transformed inputs ``Z``."""
+        X, y, at, validation = data.X, data.y, data.gradients_at, data.validation
         if isinstance(validation, tuple) and len(validation) == 2:
-            found["validation"] = self._mapped(validation[0]), self._values(validation[1])
+            validation = self._mapped(validation[0]), self._values(validation[1])
         elif isinstance(validation, Jet):
             values = self._values(validation.y)
-            found["validation"] = Jet(self._mapped(validation.X), values, sample_weight=validation.sample_weight)
-        along = {name: data[name] for name in ("gradients", "directions")}
-        at = data["gradients_at"]
+            validation = Jet(self._mapped(validation.X), values, sample_weight=validation.sample_weight)
+        found = replace(data, X=Z, y=self._values(y), validation=validation)
+        along = {"gradients": data.gradients, "directions": data.directions}
         if at is None:
-            return found | self._pushed(X, y, **along, hessians=data["hessians"])
-        found |= self._pushed(X, y, hessians=data["hessians"])
+            return replace(found, **self._pushed(X, y, **along, hessians=data.hessians))
+        found = replace(found, **self._pushed(X, y, hessians=data.hessians))
         if self.target_ is not None and not derivative_of(self.target_, _columns_of(as_finite("y", y))).is_constant:
             raise ValueError("`gradients_at` needs a `target` that is affine: the values there are not known")
         outputs = np.shape(y)[1:]
-        return found | self._pushed(at, np.zeros((len(at), *outputs)), **along) | {"gradients_at": self._mapped(at)}
+        slopes = self._pushed(at, np.zeros((len(at), *outputs)), **along)
+        return replace(found, **slopes, gradients_at=self._mapped(at))
 
     def _pushed(
         self, X: Any, y: Any, gradients: Any = None, directions: Any = None, hessians: Any = None

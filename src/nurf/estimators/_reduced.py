@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._reduction import InputDirections, obstacle
 from nurf._scaling import Scaling
 from nurf._validation import is_whole
-from nurf.estimators._checks import checked_gradients
-from nurf.estimators._choices import RacesSettings
+from nurf.data import checked_gradients
+from nurf.estimators._blockwise import Checked
+from nurf.estimators._choices import Choices
 from nurf.jets import Jet
 
 FEW_INPUTS = 50  # up to which rank="auto" takes all
 
 
-class ReducesInputs(RacesSettings):
-    """An estimator that may project the inputs onto directions in which the function varies."""
+@dataclass(frozen=True)
+class Reduction:
+    """The parameters that say onto which directions of the inputs the data are projected, with their meaning.
+
+    Parameters
+    ----------
+    rank, check_gradients
+        See ``RandomFeatureRegressor``.
+    choices : Choices
+        What is raced on the projected data.
+    """
 
     rank: Any
     check_gradients: Any
+    choices: Choices
 
-    def _reduced(self, scaling: Scaling, jet: Jet, given: Jet) -> tuple[Scaling, DerivativeCheck | None, list[Warning]]:
-        """Return the scaling, with a projection if the parameters and the data ask for one, and the check of gradients.
+    def units(self, scaling: Scaling, jet: Jet, given: Jet) -> Checked:
+        """Return the scaling, with a projection if there is one, the check of gradients, and warnings for the user.
 
         ``given`` are the data that are checked. They are checked as functions of what the projection leaves, where
         neighbours are nearer. Directions that were chosen by gradients which contradict the values are not taken.
@@ -59,6 +70,6 @@ class ReducesInputs(RacesSettings):
         """Return what is missing for a projection, or nothing."""
         if problem := obstacle(jet):
             return problem
-        if self._activations()[0].order > 2 and self.tail == "auto":
-            return f"a tail of degree 0 or 1, got an activation of order {self._activations()[0].order}"
+        if self.choices.activations()[0].order > 2 and self.choices.tail == "auto":
+            return f"a tail of degree 0 or 1, got an activation of order {self.choices.activations()[0].order}"
         return ""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf.activations import Activation
+from nurf.blockwise import Absorb, Blocks, Running, SampledBlocks, Solution
 from nurf.choosing import Clock
+from nurf.data import DerivativeCheck, Observations, Units, read_block
 from nurf.densities import Density
 from nurf.engines import (
     CrossFit,
@@ -23,8 +26,11 @@ from nurf.engines import (
     with_huber_loss,
 )
 from nurf.engines._progress import watch_attempts
-from nurf.estimators._base import Prepared, choose, sampling_order, zero_derivatives
-from nurf.estimators._partial import FitsFurtherRows
+from nurf.estimators._base import Prepared, ShallowRegressor, unchanged_on_error
+from nurf.estimators._blockwise import BlockwiseRegressor, Checked
+from nurf.estimators._choices import Choices
+from nurf.estimators._parameters import as_generator, choose, sampling_order, zero_derivatives
+from nurf.estimators._reduced import Reduction
 from nurf.estimators._report import Report, describe, describe_loss, describe_reduction, describe_sampling
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
@@ -34,7 +40,7 @@ SELECTION: dict[str, Rule] = {"loo": LeaveOneOut(), "gcv": GeneralizedCrossValid
 NAMES = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
 
 
-class RandomFeatureRegressor(FitsFurtherRows):
+class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
     """Regression by a shallow network with sampled inner weights.
 
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are sampled from a density built
@@ -157,6 +163,8 @@ class RandomFeatureRegressor(FitsFurtherRows):
     True
     """
 
+    _running: Running | None
+
     def __init__(
         self,
         n_neurons: int | str = 1000,
@@ -209,12 +217,12 @@ class RandomFeatureRegressor(FitsFurtherRows):
     ) -> Prepared:
         check, found = None, list[Warning]()
         if scaling is None:
-            scaling, check, found = self._reduced(Scaling.fit(jet, self.scaling), jet, given)
+            scaling, check, found = self._checked_units(Scaling.fit(jet, self.scaling), jet, given)
         if self.loss == "huber" and self.selection == "gcv":
             raise ValueError("`selection` must be 'loo' with loss='huber', which needs left-out errors, got 'gcv'")
-        scaled, rule = scaling(jet), None if held_out is None else Validation(scaling(held_out))
-        selected = choose("selection", self.selection, SELECTION)
-        engines = self._engines(scaled, selected if rule is None else rule, rng)
+        scaled, selected = scaling(jet), choose("selection", self.selection, SELECTION)
+        rule = selected if held_out is None else Validation(scaling(held_out))
+        engines = self._choices().engines(scaled, rule, rng)
         engines = choose("loss", self.loss, {"squared": list, "huber": cleaned_engines})(engines)
         timed = tuple(replace(engine, clock=clock) for engine in engines)
         return Prepared(timed, scaling, scaled, check, tuple(found), clock, held_out is not None)
@@ -233,35 +241,118 @@ class RandomFeatureRegressor(FitsFurtherRows):
             uncertainty = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, **options)
         rule = "refits on folds" if engine.refits else NAMES[self.selection]
         rule = "validation samples" if prepared.validated else rule
-        return self._set_result(fit, prepared.scaling, uncertainty, scaled, len(scaled), prepared.check, rule)
+        return self._set_result(Solution(fit, prepared.scaling, uncertainty, scaled, len(scaled), rule), prepared.check)
 
-    def _raced_on_sample(self, scaled: Jet, rng: np.random.Generator) -> tuple[ShallowFit, ...]:
-        engines = self._engines(scaled, choose("selection", self.selection, SELECTION), rng)
-        progress = watch_attempts(self._verbosity())
-        fits = fit_for_more_rows(engines, progress)
-        if progress is not None:
-            progress.done(fits[0])
-        return fits
-
-    def _set_result(
+    def partial_fit(
         self,
-        fit: ShallowFit,
-        scaling: Scaling,
-        uncertainty: CrossFit | Posterior,
-        scaled: Jet,
-        n_samples: int,
-        check: DerivativeCheck | None,
-        rule: str,
-    ) -> list[Warning]:
+        X: Any,
+        y: Any,
+        *,
+        gradients: Any = None,
+        directions: Any = None,
+        hessians: Any = None,
+        sample_weight: Any = None,
+        derivative_weight: Any = None,
+    ) -> Self:
+        """Fit the network to further rows.
+
+        The first call is ``fit``: scaling, hyperplanes, width and the weight of derivatives are chosen from its rows
+        and stay. Each later call adds its rows to the normal equations, and finds alpha and the outer weights anew from
+        all rows so far, so that the order of the later calls does not matter. So the first rows should be like the
+        others, and some thousands. The error is estimated by leave-one-out at up to 5000 of all rows. The model keeps
+        its normal equations, N x N numbers; ``fit`` and ``fit_blocks`` do not, so that ``partial_fit`` after these
+        starts anew, with a warning.
+
+        Parameters
+        ----------
+        X, y, gradients, directions, hessians, sample_weight, derivative_weight
+            See ``fit``. All calls must have the same kinds of data. Weights are in the same unit in all calls.
+
+        Returns
+        -------
+        self
+        """
+        data = Observations(
+            X,
+            y,
+            gradients=gradients,
+            directions=directions,
+            hessians=hessians,
+            sample_weight=sample_weight,
+            derivative_weight=derivative_weight,
+        )
+        running: Running | None = getattr(self, "_running", None)
+        if running is None and hasattr(self, "fit_"):
+            warnings.warn(
+                "`partial_fit` starts anew: it needs normal equations, which `fit` and `fit_blocks` do not keep",
+                stacklevel=2,
+            )
+        if self.loss == "huber":
+            raise ValueError("`loss` must be 'squared' for `partial_fit`, got 'huber': it needs all rows at once")
+        found: list[Warning] = []
+        with unchanged_on_error(self):
+            if running is None:
+                self.fit(**data.arguments)
+            data = self._checked(data, reset=False)
+            jet, choices = read_block(data.block()), self._choices()
+            dtype = choices.precision()
+            if running is None:
+                seed, weights = int(as_generator(self.random_state).integers(2**62)), jet.weights(0)
+                units = Units(self.scaling_, float(weights[weights > 0].mean()))
+                running = Running.of(jet, data.given, Absorb.by((self.fit_,), units, dtype), seed)
+            else:
+                running = running.absorb(jet, data.given, self.fit_, dtype)
+                found = self._set_result(running.solution(self.fit_, choices.alphas()), self.gradient_check_)
+            self._running = running
+        return self._warned(found)
+
+    def _needs_memory(self) -> bool:
+        return self.loss == "huber"
+
+    def _require_blocks(self) -> None:
+        if self.loss == "huber":
+            raise ValueError("`loss` must be 'squared' for data in blocks, got 'huber': it needs all rows in memory")
+
+    def _checked_units(self, scaling: Scaling, jet: Jet, given: Jet) -> Checked:
+        return Reduction(self.rank, self.check_gradients, self._choices()).units(scaling, jet, given)
+
+    def _way(self, blocks: Blocks, found: list[Warning]) -> SampledBlocks:
+        choices, verbose = self._choices(), self._verbosity()
+        rule = choose("selection", self.selection, SELECTION)
+        race = partial(raced_on_sample, choices, rule, verbose)
+        return SampledBlocks(race, choices.alphas(), choices.precision(), verbose)
+
+    def _set_blockwise(self, result: Solution, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
+        return self._set_result(result, check)
+
+    def _choices(self) -> Choices:
+        return Choices(
+            self.n_features_in_,
+            self.n_neurons,
+            self.density,
+            self.activation,
+            self.width,
+            self.alpha,
+            self.gradient_weight,
+            self.hessian_weight,
+            self.derivatives,
+            self.growth,
+            self.tail,
+            self.dtype,
+        )
+
+    def _set_result(self, solution: Solution, check: DerivativeCheck | None) -> list[Warning]:
+        """Set the attributes of a fit, and return warnings for the user."""
+        fit, scaled = solution.fit, solution.sample
         assert fit.stage is not None
         assert fit.stage.setting is not None
         setting = fit.stage.setting
-        self._set_fit(fit, scaling, uncertainty)
+        self._set_fit(fit, solution.scaling, solution.uncertainty)
         self.density_, self.width_ = setting.density, float(np.mean(setting.activation.width))
-        self.gradient_weight_, self.n_samples_ = fit.loss.gradients, n_samples
+        self.gradient_weight_, self.n_samples_ = fit.loss.gradients, solution.n_rows
         self.gradient_check_, self._has_derivatives = check, bool(scaled.known)
         self.estimated_ = not setting.source.keeps_neurons and bool(setting.needs)
-        self._rule_name, self._running = rule, None
+        self._rule_name, self._running = solution.rule, None
         found: list[Warning] = []
         if fit.convergence is not None and fit.convergence.is_far:
             found.append(ConvergenceWarning(f"the outer weights are not exact: {fit.convergence}"))
@@ -300,3 +391,15 @@ class RandomFeatureRegressor(FitsFurtherRows):
         scale, rule = self.scaling_.y_scale, self._rule_name
         lines = describe_reduction(self.scaling_)
         return describe(self.fit_, self.n_samples_, self.n_features_in_, scale, rule, derivatives, lines)
+
+
+def raced_on_sample(
+    choices: Choices, rule: Rule, verbose: int, scaled: Jet, rng: np.random.Generator
+) -> tuple[ShallowFit, ...]:
+    """Return the winner of a race on a sample of the rows, and others that may be better on all of them."""
+    engines = choices.engines(scaled, rule, rng)
+    progress = watch_attempts(verbose)
+    fits = fit_for_more_rows(engines, progress)
+    if progress is not None:
+        progress.done(fits[0])
+    return fits

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.choosing import Attempt
+from nurf.data import DerivativeCheck
 from nurf.engines import DeepFit, Fit, Isotropic, Setting, ShallowFit, SparseFit, Stage, WideFit
 from nurf.engines._deep_fit import ALL_BLOCKS, ALL_ROWS
 from nurf.solvers import VALUES_ONLY

@@ -16,13 +16,14 @@ from nurf._types import Array
 from nurf._validation import is_number, is_whole
 from nurf.activations import Activation
 from nurf.choosing import POLICY, Clock
+from nurf.data import checked_gradients
 from nurf.densities import Density
 from nurf.engines import Setting, SparseEngine, SparseFit, SparseStep, fit_sparse
 from nurf.engines import polish as polish_fit
 from nurf.engines._progress import watch_path
 from nurf.engines._stages import sample_features
-from nurf.estimators._base import TAILS, Prepared, SamplesHyperplanes, ShallowRegressor, choose
-from nurf.estimators._checks import checked_gradients
+from nurf.estimators._base import Prepared, ShallowRegressor
+from nurf.estimators._parameters import TAILS, check_neurons, choose, default_density, make_activation
 from nurf.estimators._report import Report, describe_sparse
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, ShallowNetwork
@@ -34,7 +35,7 @@ MAX_WEIGHT = 1e9  # of derivatives beside values: with more, steps do not resolv
 Model = TypeVar("Model", bound=ShallowRegressor)
 
 
-class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
+class SparseFeatureRegressor(ShallowRegressor):
     """Regression by a shallow network with trained inner weights, as few neurons as a penalty allows.
 
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)`` minimises half the mean squared error plus ``alpha sum_n psi(|c_n|)``
@@ -268,8 +269,8 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
         if not self._learns_width:
             if isinstance(self.width, str):
                 raise ValueError(f"`width` must be a number > 0, None or 'learned', got {self.width!r}")
-            return self._make_activation(self.width)
-        activation = self._make_activation(None)
+            return make_activation(self.activation, self.width)
+        activation = make_activation(self.activation, None)
         if not np.all(np.asarray(activation.width) > 0):
             raise ValueError(f"`width` = 'learned' needs a smooth activation, got {activation!r}")
         return activation
@@ -288,7 +289,7 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
         raise ValueError(f"`alpha` must be 'path' or a number > 0, got {self.alpha!r}")
 
     def _first_hyperplanes(self, jet: Jet, activation: Activation, rng: np.random.Generator) -> Hyperplanes | None:
-        density, _ = self._default_density(jet, activation)
+        density, _ = default_density(self.density, jet, activation)
         if self.n_initial == 0:
             return None
         features, _ = sample_features(jet, Setting(density, activation), self.n_initial, rng)
@@ -312,7 +313,7 @@ class SparseFeatureRegressor(ShallowRegressor, SamplesHyperplanes):
             raise ValueError(f"`max_neurons` must be a whole number >= 1, got {self.max_neurons!r}")
         if not is_whole(self.max_iter):
             raise ValueError(f"`max_iter` must be a whole number >= 1, got {self.max_iter!r}")
-        self._check_n_neurons("n_initial", lowest=0)
+        check_neurons("n_initial", self.n_initial, self.n_features_in_, lowest=0)
         if not (is_number(self.tol) and 0 < self.tol < 1):
             raise ValueError(f"`tol` must be a number between 0 and 1, got {self.tol!r}")
 

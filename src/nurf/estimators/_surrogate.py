@@ -12,17 +12,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._reduction import few_directions
 from nurf._scaling import Scaling
 from nurf._validation import is_number
 from nurf.choosing import POLICY, Choice, Clock, Engine, NothingFittedError, decide
+from nurf.data import DerivativeCheck, checked_gradients, split
 from nurf.engines._progress import RaceProgress, watch_attempts
-from nurf.estimators._base import NetworkRegressor, Prepared, choose
-from nurf.estimators._checks import checked_gradients
-from nurf.estimators._data import split
+from nurf.estimators._base import NetworkRegressor, Prepared
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._kernel import KernelFeatureRegressor
+from nurf.estimators._parameters import choose
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
 from nurf.estimators._sparse import SparseFeatureRegressor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def matches(value: Any, hint: Any, protocols: dict[Any, tuple[type, ...]]) -> bo
     deep as the annotation goes.
     """
     origin, arguments = get_origin(hint), get_args(hint)
-    if hint is Any:
+    if hint is Any or isinstance(hint, TypeVar):
         return True
     if origin in (Union, types.UnionType):
         return any(matches(value, argument, protocols) for argument in arguments)

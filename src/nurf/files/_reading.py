@@ -17,8 +17,8 @@ from nurf.files._registry import Fields, Registry, parameters_of
 FLOATS = ("nan", "inf", "-inf")
 
 
-def read(path: str | os.PathLike[str], registry: Registry) -> Any:
-    """Return the model of a file, its last entry, which must be an estimator.
+def read(path: str | os.PathLike[str], registry: Registry, kind: type | None = None) -> Any:
+    """Return what a file holds: its last entry, which must be a fitted estimator, or an object of the class ``kind``.
 
     Raises
     ------
@@ -31,7 +31,19 @@ def read(path: str | os.PathLike[str], registry: Registry) -> Any:
         raise FileFormatError("the header must have a list `objects` with at least one entry")
     reader = _Reader(registry, data, str(header.get("nurf"))[:20])
     with np.errstate(all="ignore"):
-        return reader.read(entries)
+        found = reader.read(entries)
+    if kind is None:
+        _require_fitted(found, entries[-1], registry)
+    elif type(found) is not kind:
+        raise FileFormatError(f"the last entry must be a {kind.__name__}, got a {type(found).__name__}")
+    return found
+
+
+def _require_fitted(found: Any, entry: dict[str, Any], registry: Registry) -> None:
+    if type(found) not in registry.estimators.values():
+        raise FileFormatError(f"the last entry must be an estimator, got a {type(found).__name__}")
+    if not entry["attributes"]:
+        raise FileFormatError("the last entry must be a fitted estimator, got one without fitted attributes")
 
 
 class _Reader:
@@ -66,10 +78,6 @@ class _Reader:
             self._arrays.finish()
         except ValueError as error:
             raise FileFormatError(str(error)) from error
-        if type(self._made[-1]) not in self._registry.estimators.values():
-            raise FileFormatError(f"the last entry must be an estimator, got a {type(self._made[-1]).__name__}")
-        if not entries[-1]["attributes"]:
-            raise FileFormatError("the last entry must be a fitted estimator, got one without fitted attributes")
         return self._made[-1]
 
     def _value(self, value: Any) -> Any:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nurf._derivative_checks import DerivativeCheck
 from nurf._scaling import Scaling
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.choosing import Attempt
+from nurf.data import DerivativeCheck
 from nurf.densities import (
     ActiveSubspace,
     AxisAligned,

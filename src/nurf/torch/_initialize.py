@@ -10,7 +10,7 @@ import numpy as np
 from nurf._validation import is_number
 from nurf.densities import Density
 from nurf.estimators import DeepFeatureRegressor
-from nurf.estimators._base import choose
+from nurf.estimators._parameters import choose
 
 
 def initialize_(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from nurf._streams._base import Block, Stream
+from nurf.data._streams import Block, Stream
 
 Result = TypeVar("Result")
 

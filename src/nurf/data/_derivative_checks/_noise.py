@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from nurf._derivative_checks._pairs import Pairs
+from nurf.data._derivative_checks._pairs import Pairs
 
 NOISE_BINS = 8
 SMALL = 0.01  # relative noise that is not reported

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nurf._derivative_checks import DerivativeCheck, check_derivatives
+from nurf.data._derivative_checks import DerivativeCheck, check_derivatives
 from nurf.jets import Jet
 
 

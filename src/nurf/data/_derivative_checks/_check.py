@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from nurf._derivative_checks._mistakes import Mistake, possible_mistakes
-from nurf._derivative_checks._noise import noise
-from nurf._derivative_checks._pairs import TINY, Pairs, Samples, neighbours
-from nurf._derivative_checks._row_order import are_shuffled
 from nurf._types import Array, Index
+from nurf.data._derivative_checks._mistakes import Mistake, possible_mistakes
+from nurf.data._derivative_checks._noise import noise
+from nurf.data._derivative_checks._pairs import TINY, Pairs, Samples, neighbours
+from nurf.data._derivative_checks._row_order import are_shuffled
 from nurf.jets import Jet
 
 MIN_PAIRS = 4  # that are needed beside those for fitted parameters

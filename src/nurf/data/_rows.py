@@ -1,4 +1,4 @@
-"""From checked arrays to a jet, and the samples for validation."""
+"""Rows of jets: their order, equal ones, their weights, and those for validation."""
 
 from __future__ import annotations
 
@@ -10,40 +10,9 @@ import numpy as np
 
 from nurf._types import Array, Index
 from nurf._validation import as_finite, as_finite_or_nan, as_weights, in_shape, is_number
-from nurf.jets import Jet, projections
+from nurf.jets import Jet
 
 LARGEST_WEIGHT = 1e100  # of derivatives beside values; densities square it
-
-
-def assemble(
-    X: Array,
-    y: Array,
-    *,
-    gradients: Any,
-    gradients_at: Any,
-    directions: Any,
-    hessians: Any,
-    sample_weight: Any,
-    derivative_weight: Any,
-) -> Jet:
-    """Return all that is known as one jet; points where only derivatives are known have no value."""
-    for name, value in {"gradients_at": gradients_at, "directions": directions}.items():
-        if value is not None and gradients is None:
-            raise ValueError(f"`{name}` needs `gradients`, got none")
-    if derivative_weight is not None and gradients is None and hessians is None:
-        raise ValueError("`derivative_weight` needs `gradients` or `hessians`, got none")
-    points = X if gradients_at is None else as_finite("gradients_at", gradients_at)
-    if points.ndim != 2 or points.shape[1] != X.shape[1]:
-        raise ValueError(f"`gradients_at` must have shape (m, d) with d = {X.shape[1]}, got {points.shape}")
-    weights, slope_weights = _relative(sample_weight, len(X), derivative_weight, len(points))
-    unknown = np.full((len(points), *y.shape[1:]), np.nan)
-    frames = None
-    if directions is not None:
-        frames, gradients = projections("gradients", gradients, directions, points, unknown)
-    if gradients_at is None:
-        return Jet(X, y, gradients, hessians, weights, slope_weights, frames)
-    ones = np.ones(len(points))
-    return Jet(X, y, None, hessians, weights) + Jet(points, unknown, gradients, None, ones, slope_weights, frames)
 
 
 def canonical(jet: Jet) -> Jet:
@@ -53,12 +22,12 @@ def canonical(jet: Jet) -> Jet:
 
 
 def relative(jet: Jet) -> Jet:
-    """Return the jet with weights in units of the mean of those of the values, as ``assemble`` makes them."""
-    weights, slope_weights = _relative(jet.sample_weight, len(jet), jet.derivative_weight, len(jet))
+    """Return the jet with weights in units of the mean of those of the values, as ``Observations.jet`` makes them."""
+    weights, slope_weights = relative_weights(jet.sample_weight, len(jet), jet.derivative_weight, len(jet))
     return replace(jet, sample_weight=weights, derivative_weight=slope_weights)
 
 
-def _relative(values: Any, n: int, slopes: Any, m: int) -> tuple[Array | None, Array | None]:
+def relative_weights(values: Any, n: int, slopes: Any, m: int) -> tuple[Array | None, Array | None]:
     """Return the weights of ``n`` values and of the derivatives at ``m`` points, in units of the mean of the former."""
     weights = _row_weights("sample_weight", values, n)
     slope_weights = _row_weights("derivative_weight", slopes, m)

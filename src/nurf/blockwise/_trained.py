@@ -1,22 +1,28 @@
-"""The training of a deep network on blocks of rows, which are read in turn."""
+"""Deep networks: steps of training on blocks of rows, which are read in turn."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
+from nurf.blockwise._driver import Blocks
+from nurf.data import Block, read_block
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._deep import DeepSpec, as_network, as_parameters, in_training_units, squared_errors
 from nurf.engines._deep_fit import ALL_BLOCKS, DeepCycle, DeepFit
-from nurf.engines._trained import last_loss, network_in_training_units
+from nurf.engines._progress import watch_attempts, watch_cycles
+from nurf.engines._trained import fit_trained, last_loss, network_in_training_units
 from nurf.jets import Jet
 from nurf.solvers import VALUES_ONLY
 from nurf.solvers.trained import Run, Trainer, TrainingRows
+from nurf.solvers.trained._soap import MatrixState, SoapState
 
 MAX_PASSES = 10  # over all blocks
+SAMPLE_SHARE = 0.25  # of the steps, on a sample of the rows, before all blocks are read
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +86,13 @@ class BlockTraining:
             run = self.trainer.advance(run, rows, n, n_steps, rng)
         return BlockRun(run, number, weight)
 
-    def result(self, state: BlockRun, held: Jet, began: float) -> tuple[DeepFit, DeepCycle]:
+    def result(self, state: BlockRun, held: Jet) -> tuple[DeepFit, DeepCycle]:
         """Return the fit with its errors at held rows, or that to the sample if it is better there, and the cycle."""
         before = self.fit
         network = as_network(state.run.parameters, self.spec.activation, before.network.output_shape)
         network = network.in_units_of(before.units)
         crossfit = CrossFit.of(network, [network], [held])
-        so_far, seconds = before.history[-1].n_steps, time.perf_counter() - began
+        so_far = before.history[-1].n_steps
         fit = replace(
             before,
             network=network,
@@ -96,7 +102,7 @@ class BlockTraining:
         )
         valued = held.with_values()
         error = float(np.sqrt(np.average(squared_errors(network, valued), weights=valued.weights(0))))
-        done = DeepCycle(so_far + state.run.step, last_loss((state.run,)), error, seconds, ALL_BLOCKS)
+        done = DeepCycle(so_far + state.run.step, last_loss((state.run,)), error, state.seconds, ALL_BLOCKS)
         return (replace(fit, history=(*before.history, done)) if fit.error < before.error else before), done
 
 
@@ -111,47 +117,72 @@ class BlockRun:
         Blocks so far, of all passes.
     weight : float
         The sum of the weights of their rows.
+    seconds : float
+        Time that they took, in this process.
     """
 
     run: Run
     number: int = 0
     weight: float = 0.0
+    seconds: float = 0.0
 
 
-def train_on_blocks(
-    training: BlockTraining,
-    jets: Callable[[int], Iterator[Jet]],
-    held: Jet,
-    *,
-    start: BlockRun | None = None,
-    after: Callable[[BlockRun], None] | None = None,
-    watch: Callable[[DeepCycle], None] | None = None,
-) -> DeepFit:
-    """Return the fit after a cycle of training on all blocks, or as it was if its error at held rows is not smaller.
+@dataclass(frozen=True, eq=False)
+class TrainedBlocks:
+    """How deep networks are fitted to data in blocks.
+
+    The setting is chosen and the training begins on the sample, and goes on with all blocks in turn. Held rows never
+    train: they show the error.
 
     Parameters
     ----------
-    training : BlockTraining
-    jets : callable
-        From a number of blocks that are left out to an iterator over the others of a pass, without the held rows.
-    held : Jet
-        Rows that do not train.
-    start : BlockRun, optional
-        The state to go on from.
-    after : callable, optional
-        Called with the state after each block.
-    watch : callable, optional
-        Called with the cycle at the end.
+    spec : DeepSpec
+        With the number of steps.
+    longer : bool
+        Whether there are more steps if some rows would not be seen otherwise.
+    verbose : int
     """
-    state, began = training.start() if start is None else start, time.perf_counter()
-    while state.number < training.n_passes * training.n_blocks:
-        for jet in jets(state.number % training.n_blocks):
-            state = training.advanced(state, jet)
-            if after is not None:
-                after(state)
-        if not state.number or state.number % training.n_blocks:
-            raise ValueError(f"blocks must be the same each time, got {training.n_blocks} and then another number")
-    fit, cycle = training.result(state, held, began)
-    if watch is not None:
-        watch(cycle)
-    return fit
+
+    parts: ClassVar[tuple[type, ...]] = (BlockRun, MatrixState, Run, SoapState)
+
+    spec: DeepSpec
+    longer: bool
+    verbose: int
+
+    def fit(self, blocks: Blocks, rng: np.random.Generator) -> DeepFit:
+        """Return the fit to the sample, after a share of the steps."""
+        first = replace(self.spec, n_steps=self.spec.options.cycle(SAMPLE_SHARE, self.spec.n_steps))
+        return fit_trained(blocks.sample, first, rng, validation=blocks.held, watch=watch_attempts(self.verbose))
+
+    def absorb(
+        self, blocks: Blocks, fit: DeepFit, state: BlockRun | None, after: Callable[[BlockRun], None] | None
+    ) -> BlockRun:
+        """Return the state after a cycle of training on all blocks."""
+        training, began, held = self._training(blocks, fit), time.perf_counter(), blocks.summary.held.rows
+
+        def advanced(state: BlockRun, block: Block) -> BlockRun:
+            jet = read_block(block)
+            trains = ~np.isin(block.first + np.arange(len(jet)), held) & (jet.weights(0) > 0)
+            return training.advanced(state, blocks.units(jet[trains]))
+
+        state = training.start() if state is None else state
+        while state.number < training.n_passes * training.n_blocks:
+            state = blocks.stream.fold(advanced, state, state.number % training.n_blocks, after)
+            if not state.number or state.number % training.n_blocks:
+                raise ValueError(f"blocks must be the same each time, got {training.n_blocks} and then another number")
+        return replace(state, seconds=time.perf_counter() - began)
+
+    def finish(self, blocks: Blocks, fit: DeepFit, absorbed: BlockRun) -> tuple[DeepFit, DeepSpec]:
+        """Return the fit after the cycle, or that to the sample if its error at the held rows is not larger.
+
+        Beside it, what was trained.
+        """
+        fit, cycle = self._training(blocks, fit).result(absorbed, blocks.held)
+        watch = watch_cycles(self.verbose)
+        if watch is not None:
+            watch(cycle)
+        return fit, self.spec
+
+    def _training(self, blocks: Blocks, fit: DeepFit) -> BlockTraining:
+        n_rows, n_blocks = blocks.summary.n_rows - len(blocks.held), len(blocks.summary.starts)
+        return BlockTraining.of(fit, self.spec, n_rows, n_blocks, blocks.seed, self.longer)

@@ -1,38 +1,19 @@
-"""From blocks of rows to checked jets."""
+"""Reading: arrays into memory, and blocks of rows as checked jets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from nurf._scaling import Extent
-from nurf._streams import ArrayStream, Block, DaskStream, Stream, is_dask, is_on_disk
 from nurf._types import Array
-from nurf._validation import as_floats, is_number
-from nurf.engines._streamed import Summary
+from nurf._validation import as_floats
+from nurf.data._arrays import is_on_disk
+from nurf.data._dask import is_dask
+from nurf.data._streams import Block
 from nurf.jets import Jet, projections
 
 ARRAYS = ("X", "y", "gradients", "directions", "hessians", "sample_weight", "derivative_weight")
-
-
-def make_stream(data: dict[str, Any], block_rows: int | None) -> Stream:
-    """Return the stream of arrays of any kind; a number stands for the weights of all rows."""
-    n = data["X"].shape[0]
-    given = {name: data[name] for name in ARRAYS if data.get(name) is not None}
-    given = {name: np.broadcast_to(value, n) if is_number(value) else value for name, value in given.items()}
-    for name, value in given.items():
-        if hasattr(value, "iloc") or not hasattr(value, "shape"):
-            given[name] = as_floats(name, value)
-    if any(is_dask(array) for array in given.values()):
-        return DaskStream(given)
-    return ArrayStream(given, block_rows)
-
-
-def is_piecewise(data: dict[str, Any]) -> bool:
-    """Return whether any of the arrays is not in memory."""
-    return any(is_dask(array) or is_on_disk(array) for array in data.values())
 
 
 def in_memory(array: Any) -> Any:
@@ -71,34 +52,3 @@ def _finite(name: str, value: Any, first: int) -> Array:
         index = tuple(np.argwhere(bad)[0])
         raise ValueError(f"`{name}` must be finite, got {array[index]} in row {first + index[0]}")
     return array
-
-
-@dataclass(frozen=True)
-class Summarise:
-    """The map from a block to its summary.
-
-    Parameters
-    ----------
-    seed : int
-    n_raced : int
-        Number of rows to race on, at most.
-    """
-
-    seed: int
-    n_raced: int
-
-    def __call__(self, block: Block) -> Summary:
-        """Return the summary of a block."""
-        return Summary.of(read_block(block), block.first, self.seed, self.n_raced)
-
-
-@dataclass(frozen=True, eq=False)
-class Radius:
-    """The map from a block to the largest distance of its points from the centre of the data."""
-
-    extent: Extent
-
-    def __call__(self, block: Block) -> float:
-        """Return the distance."""
-        jet = read_block(block)
-        return self.extent.radius(jet.X[jet.weights(0) > 0])

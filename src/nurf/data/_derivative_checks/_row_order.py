@@ -10,8 +10,8 @@ from scipy.spatial import cKDTree
 from scipy.special import comb
 from sklearn.preprocessing import PolynomialFeatures
 
-from nurf._derivative_checks._pairs import TINY, Samples
 from nurf._types import Array, Index
+from nurf.data._derivative_checks._pairs import TINY, Samples
 
 MIN_POINTS = 20
 MAX_POINTS = 300  # for which the gradient is searched

@@ -14,37 +14,6 @@ from nurf._validation import as_floats
 PREFIX = re.compile(r"([d∂]|[d∂][_/]|[d∂]_?\w*?[_/ ][d∂]?_?|grad_|gradient_)?", re.IGNORECASE)
 
 
-def matched(
-    X: Any,
-    *,
-    y: Any = None,
-    gradients: Any = None,
-    gradients_at: Any = None,
-    directions: Any = None,
-    hessians: Any = None,
-    sample_weight: Any = None,
-    derivative_weight: Any = None,
-    validation: Any = None,
-) -> dict[str, Any]:
-    """Return the arguments of ``fit`` with rows and columns in the order of those of ``X``; arrays stay as they are."""
-    inputs = column_names(X)
-    if inputs is not None and len(set(inputs)) < len(inputs):
-        raise ValueError(f"`X` must have columns with different names, got {inputs}")
-    at_values = {"y": y, "hessians": hessians, "sample_weight": sample_weight}
-    at_slopes = {"gradients": gradients, "directions": directions, "derivative_weight": derivative_weight}
-    data = {name: rows_by_index(name, value, X) for name, value in at_values.items()}
-    points = X if gradients_at is None else gradients_at
-    data |= {name: rows_by_index(name, value, points) for name, value in at_slopes.items()}
-    if directions is None:
-        data["gradients"] = partials_by_name(data["gradients"], inputs)
-    data["directions"] = inputs_by_name("directions", data["directions"], inputs)
-    data["gradients_at"] = inputs_by_name("gradients_at", gradients_at, inputs)
-    if isinstance(validation, tuple) and len(validation) == 2:
-        points, values = validation
-        validation = inputs_by_name("validation", points, inputs), rows_by_index("validation", values, points)
-    return data | {"validation": validation}
-
-
 def column_names(frame: Any) -> list[Any] | None:
     """Return the names of the columns, or None if ``frame`` has none."""
     columns = getattr(frame, "columns", None)

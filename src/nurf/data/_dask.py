@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nurf._streams._base import Block, Stream
-from nurf._streams._tree import Tree, heights
 from nurf._types import Array
+from nurf.data._streams import Block, Stream
+from nurf.data._tree import Tree, heights
 
 Result = TypeVar("Result")
 

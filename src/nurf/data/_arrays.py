@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nurf._blocks import row_blocks
-from nurf._streams._base import Block, Stream
+from nurf.data._streams import Block, Stream
 
 Result = TypeVar("Result")
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from nurf._streams._tree import Tree
+from nurf.data._tree import Tree
 
 Result = TypeVar("Result")
+State = TypeVar("State")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,3 +81,29 @@ class Stream(ABC):
         if not tree.runs:
             raise ValueError("data must have at least one block of rows, got none")
         return tree.total(merge)
+
+    def fold(
+        self,
+        function: Callable[[State, Block], State],
+        state: State,
+        done: int = 0,
+        after: Callable[[State], None] | None = None,
+    ) -> State:
+        """Return the state after ``function`` took it through the blocks in turn, from one to the next.
+
+        Parameters
+        ----------
+        function : callable
+            From a state and a block to the next state.
+        state : object
+            The first one.
+        done : int, default 0
+            Number of blocks that are left out.
+        after : callable, optional
+            Called with the state after each block.
+        """
+        for block in self.blocks(done):
+            state = function(state, block)
+            if after is not None:
+                after(state)
+        return state

@@ -1,5 +1,5 @@
 """Consistency of values and gradients, and estimates of their noise, from differences between neighbouring points."""
 
-from nurf._derivative_checks._check import DerivativeCheck, check_derivatives
+from nurf.data._derivative_checks._check import DerivativeCheck, check_derivatives
 
 __all__ = ["DerivativeCheck", "check_derivatives"]

@@ -1,26 +1,20 @@
-"""The outer weights from a stream: normal equations of all blocks, and errors at a sample of the rows."""
+"""What a pass over the data finds out, and the units that follow from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nurf._scaling import Extent, Scaling
-from nurf._streams import Block, Reservoir, uniform_numbers
-from nurf._types import Array, Precision
-from nurf.engines._fit import ShallowFit
-from nurf.engines._outer import fit_ridge
+from nurf._types import Array
+from nurf.data._reading import read_block
+from nurf.data._reservoir import Reservoir, uniform_numbers
+from nurf.data._rows import LARGEST_WEIGHT, canonical
+from nurf.data._streams import Block
 from nurf.jets import Jet
-from nurf.networks import Features
-from nurf.solvers import Loss, Rule
-from nurf.solvers.ridge import NormalEquations, PrimalRidge
-from nurf.solvers.ridge._selection import TOLERANCE
 
 HELD_ROWS = 5000  # at which the error is estimated
-MANY_ROWS = 20  # for each neuron, with which a smaller alpha costs nothing: ...
-ALPHA_TOLERANCE = 0.005  # ... then the largest alpha within so much of the smallest error is taken, noise included
 HELD_SHARE = 0.2  # of the rows may be among them; all others may be raced on
 
 
@@ -98,6 +92,17 @@ class Summary:
         """Whether all rows are in the samples."""
         return bool(np.isinf([self.raced.threshold, self.held.threshold]).all())
 
+    def require_weights(self) -> None:
+        """Raise an error if no weight is positive, or if those of derivatives are too far from those of values."""
+        if not self.n_rows:
+            raise ValueError("`sample_weight` must be positive in at least one row, got only zeros")
+        low, high = (weight / self.mean_weight for weight in self.slope_weights)
+        if high and (low < 1 / LARGEST_WEIGHT or high > LARGEST_WEIGHT):
+            raise ValueError(
+                f"`derivative_weight` must be 0 or from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}, in units of the "
+                f"mean weight of the values, got {low:g} to {high:g}"
+            )
+
     def all_rows(self) -> Jet:
         """Return all rows in their order, if the samples are complete."""
         order = np.argsort(np.concatenate([self.raced.rows, self.held.rows]))
@@ -132,98 +137,19 @@ class Units:
         return replace(scaled, sample_weight=jet.weights(0) * factors, derivative_weight=slopes)
 
 
-@dataclass(frozen=True, eq=False)
-class Accumulation:
-    """Normal equations of a number of rows.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows of positive weight.
-    equations : tuple of NormalEquations
-        Those of each network.
-    """
-
-    n_rows: int
-    equations: tuple[NormalEquations, ...]
-
-    def __add__(self, other: Accumulation) -> Accumulation:
-        """Return those of the rows of both."""
-        pairs = zip(self.equations, other.equations, strict=True)
-        return Accumulation(self.n_rows + other.n_rows, tuple(mine + more for mine, more in pairs))
+def weighted(kept: Reservoir, units: Units) -> Jet:
+    """Return the rows of a reservoir in scaled units, each with the weight of the rows for which it stands."""
+    given = kept.jet.sample_weight is not None
+    multiples = kept.multiples / np.average(kept.multiples, weights=kept.jet.weights(0))
+    return canonical(units(kept.jet, multiples if given else None))
 
 
-@dataclass(frozen=True, eq=False)
-class Accumulate:
-    """The map from a block to the normal equations of one or more networks.
-
-    Parameters
-    ----------
-    read : callable
-        From a block to a jet.
-    units : Units
-    problems : tuple of (Features, Loss)
-        What is fitted.
-    dtype : numpy.float64 or numpy.float32
-        See ``fit_outer``.
-    """
-
-    read: Callable[[Block], Jet]
-    units: Units
-    problems: tuple[tuple[Features, Loss], ...]
-    dtype: Precision = np.float64
-
-    def __call__(self, block: Block) -> Accumulation:
-        """Return the normal equations of a block."""
-        jet = self.units(self.read(block))
-        equations = tuple(
-            NormalEquations.from_some(features, jet, loss, self.dtype) for features, loss in self.problems
-        )
-        return Accumulation(int(np.count_nonzero(jet.weights(0))), equations)
+def summarised(block: Block, seed: int, n_raced: int) -> Summary:
+    """Return the summary of a block, with at most ``n_raced`` rows to race on."""
+    return Summary.of(read_block(block), block.first, seed, n_raced)
 
 
-def fit_accumulated(
-    fit: ShallowFit, equations: NormalEquations, sample: Jet, rule: Rule, alphas: Array | None
-) -> ShallowFit:
-    """Return the fit with the outer weights of the normal equations, and alpha and the errors chosen anew.
-
-    Parameters
-    ----------
-    fit : ShallowFit
-        Its features and its loss are kept.
-    equations : NormalEquations
-        Those of all rows, with this loss.
-    sample : Jet
-        Some of these rows, with the weights that they have there.
-    rule : Rule
-        How the error is estimated at the sample.
-    alphas : array of shape (A,) or None
-        See ``fit_outer``.
-    """
-    ridge = PrimalRidge(fit.network.features, sample, fit.loss, equations)
-    many = equations.total_weight > MANY_ROWS * ridge.n_neurons  # weights have the mean one
-    found = fit_ridge(ridge, alphas, rule, ALPHA_TOLERANCE if many else TOLERANCE)
-    return replace(found, left_out=None, stage=fit.stage, history=fit.history, attempts=fit.attempts)
-
-
-def fit_of_sample(fit: ShallowFit, accumulated: ShallowFit, held: Jet, multiples: Array) -> ShallowFit | None:
-    """Return the fit to the sample with its errors at held rows, or None if that to all rows is as good.
-
-    A Gram matrix of all rows cannot resolve the small alphas that a fit to a sample can have. They help if a smooth
-    function is known without noise, and then more rows do not.
-
-    Parameters
-    ----------
-    fit, accumulated : ShallowFit
-        Fits to the sample and to all rows.
-    held : Jet
-        Rows that are not in the sample, with their weights.
-    multiples : array of shape (n,)
-        The number of rows for which each of them stands.
-    """
-    if not fit.precise:
-        return None
-    weights = held.weights(0) * multiples
-    squares = (held.y - fit.network.value(held.X)).reshape(len(held), -1) ** 2
-    errors = replace(fit, output_errors=np.sqrt(weights @ squares / weights.sum()))
-    return errors if errors.error < accumulated.error else None
+def radius(block: Block, extent: Extent) -> float:
+    """Return the largest distance of the points of a block from the centre of the data."""
+    jet = read_block(block)
+    return extent.radius(jet.X[jet.weights(0) > 0])

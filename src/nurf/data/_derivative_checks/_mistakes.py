@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.special import comb, gammaln
 
-from nurf._derivative_checks._pairs import TINY, Pairs, Samples
 from nurf._types import Array, Index
+from nurf.data._derivative_checks._pairs import TINY, Pairs, Samples
 
 PAIRS_PER_FACTOR = 4  # pairs that are needed for each factor
 MAX_SEARCHED = 10  # columns with wrong factors that are searched one after the other

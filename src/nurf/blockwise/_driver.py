@@ -1,0 +1,122 @@
+"""The way through data in blocks, whatever is fitted to them and wherever they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from operator import add
+from typing import ClassVar, Protocol, TypeVar
+
+import numpy as np
+
+from nurf._scaling import Kind, Scaling, is_ball
+from nurf.blockwise._checkpoint import Checkpoint
+from nurf.data import Stream, Summary, Units, canonical, radius, relative, summarised, weighted
+from nurf.jets import Jet
+
+FirstFit = TypeVar("FirstFit")
+State = TypeVar("State")
+Absorbed = TypeVar("Absorbed")
+Result = TypeVar("Result", covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What a first pass over all blocks found out.
+
+    Parameters
+    ----------
+    stream : Stream
+    summary : Summary
+        The extent of the data, and two samples of rows.
+    seed : int
+        Of the samples.
+    """
+
+    stream: Stream
+    summary: Summary
+    seed: int
+
+    @classmethod
+    def of(cls, stream: Stream, seed: int, max_rows: int) -> Survey:
+        """Return what a pass over the blocks finds out, with at most ``max_rows`` rows in the first sample."""
+        summary = stream.map_reduce(partial(summarised, seed=seed, n_raced=max_rows), add)
+        summary.require_weights()
+        return cls(stream, summary, seed)
+
+    def all_rows(self) -> Jet | None:
+        """Return all rows as ``fit`` takes them from arrays in memory, or None if they are too many for the samples."""
+        summary = self.summary
+        few = summary.is_complete and summary.n_rows <= summary.raced.size
+        return canonical(relative(summary.all_rows())) if few else None
+
+    def scaling(self, kind: Kind | None) -> Scaling:
+        """Return the scaling of all rows. That into a ball takes one more pass."""
+        extent = self.summary.extent
+        largest = self.stream.map_reduce(partial(radius, extent=extent), max) if is_ball(kind) else 0.0
+        return Scaling.of(extent, kind, largest)
+
+    def blocks(self, scaling: Scaling) -> Blocks:
+        """Return the blocks and their samples in scaled units."""
+        units = Units(scaling, self.summary.mean_weight)
+        sample, held = (weighted(kept, units) for kept in (self.summary.raced, self.summary.held))
+        return Blocks(self.stream, self.summary, self.seed, units, sample, held)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Survey):
+    """Data in blocks, surveyed, and the units of a fit.
+
+    Parameters
+    ----------
+    units : Units
+    sample, held : Jet
+        Rows to fit first, and others that show the error, in these units and with the weights of the rows for which
+        they stand.
+    """
+
+    units: Units
+    sample: Jet
+    held: Jet
+
+
+class Way(Protocol[FirstFit, State, Absorbed, Result]):
+    """How a kind of network is fitted to data in blocks."""
+
+    parts: ClassVar[tuple[type, ...]]  # dataclasses that states are made of, beside those of fits
+
+    def fit(self, blocks: Blocks, rng: np.random.Generator) -> FirstFit:
+        """Return the fit to the sample."""
+
+    def absorb(
+        self, blocks: Blocks, fit: FirstFit, state: State | None, after: Callable[[State], None] | None
+    ) -> Absorbed:
+        """Return what is known after all blocks were absorbed, one by one; go on from ``state`` if there is one.
+
+        ``after`` is called with the state after each block, or a few of them.
+        """
+
+    def finish(self, blocks: Blocks, fit: FirstFit, absorbed: Absorbed) -> Result:
+        """Return the result, with its error at the held rows."""
+
+
+def fit_in_blocks(
+    blocks: Blocks,
+    way: Way[FirstFit, State, Absorbed, Result],
+    rng: np.random.Generator,
+    file: Checkpoint | None = None,
+) -> Result:
+    """Return a fit to all blocks, which goes on from the state that a file keeps, if there is one.
+
+    The file is written after the fit to the sample and between blocks, and removed in the end.
+    """
+    kept = None if file is None else file.read()
+    fit, state = (way.fit(blocks, rng), None) if kept is None else (kept.fit, kept.state)
+    if file is None:
+        return way.finish(blocks, fit, way.absorb(blocks, fit, state, None))
+    if kept is None:
+        file.write(fit, None)
+    result = way.finish(blocks, fit, way.absorb(blocks, fit, state, lambda state: file.write(fit, state)))
+    file.remove()
+    return result

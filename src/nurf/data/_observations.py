@@ -1,0 +1,120 @@
+"""All that a user knows of a function: the data arguments of ``fit`` as one object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from nurf._validation import as_finite, as_floats, is_number
+from nurf.data._arrays import ArrayStream, is_on_disk
+from nurf.data._dask import DaskStream, is_dask
+from nurf.data._frames import column_names, inputs_by_name, partials_by_name, rows_by_index
+from nurf.data._reading import ARRAYS, in_memory
+from nurf.data._rows import canonical, relative_weights
+from nurf.data._streams import Block, Stream
+from nurf.jets import Jet, projections
+
+KINDS = ("gradients", "directions", "derivative_weight")  # of data at `gradients_at`, if it is given
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """The data arguments of ``fit``, as they are given; its docstring has their shapes."""
+
+    X: Any
+    y: Any = None
+    gradients: Any = None
+    gradients_at: Any = None
+    directions: Any = None
+    hessians: Any = None
+    sample_weight: Any = None
+    derivative_weight: Any = None
+    validation: Any = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """All of them by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The names of those that are given beside ``X`` and ``y``, sorted."""
+        return tuple(sorted(set(self.block().data) - {"X", "y"}))
+
+    @property
+    def is_piecewise(self) -> bool:
+        """Whether any of the arrays is not in memory."""
+        return any(is_dask(array) or is_on_disk(array) for array in self.arguments.values())
+
+    def in_memory(self) -> Observations:
+        """Return the observations with all arrays read or computed."""
+        return Observations(**{name: in_memory(value) for name, value in self.arguments.items()})
+
+    def matched(self) -> Observations:
+        """Return the observations with rows and columns of data frames in the order of those of ``X``.
+
+        Arrays stay as they are.
+        """
+        inputs = column_names(self.X)
+        if inputs is not None and len(set(inputs)) < len(inputs):
+            raise ValueError(f"`X` must have columns with different names, got {inputs}")
+        points = self.X if self.gradients_at is None else self.gradients_at
+        rows = dict.fromkeys(("y", "hessians", "sample_weight"), self.X) | dict.fromkeys(KINDS, points)
+        found = {name: rows_by_index(name, getattr(self, name), owner) for name, owner in rows.items()}
+        if self.directions is None:
+            found["gradients"] = partials_by_name(found["gradients"], inputs)
+        found["directions"] = inputs_by_name("directions", found["directions"], inputs)
+        found["gradients_at"] = inputs_by_name("gradients_at", self.gradients_at, inputs)
+        validation = self.validation
+        if isinstance(validation, tuple) and len(validation) == 2:
+            points, values = validation
+            validation = inputs_by_name("validation", points, inputs), rows_by_index("validation", values, points)
+        return replace(self, **found, validation=validation)
+
+    def jet(self) -> Jet:
+        """Return all that is known as one jet, in an order that no permutation of the rows changes.
+
+        ``X`` and ``y`` must be arrays that were checked. Points where only derivatives are known have no value.
+        """
+        return canonical(self._assembled())
+
+    def _assembled(self) -> Jet:
+        X, gradients = self.X, self.gradients
+        for name in ("gradients_at", "directions"):
+            if getattr(self, name) is not None and gradients is None:
+                raise ValueError(f"`{name}` needs `gradients`, got none")
+        if self.derivative_weight is not None and gradients is None and self.hessians is None:
+            raise ValueError("`derivative_weight` needs `gradients` or `hessians`, got none")
+        points = X if self.gradients_at is None else as_finite("gradients_at", self.gradients_at)
+        if points.ndim != 2 or points.shape[1] != X.shape[1]:
+            raise ValueError(f"`gradients_at` must have shape (m, d) with d = {X.shape[1]}, got {points.shape}")
+        weights, slope_weights = relative_weights(self.sample_weight, len(X), self.derivative_weight, len(points))
+        unknown = np.full((len(points), *self.y.shape[1:]), np.nan)
+        frames = None
+        if self.directions is not None:
+            frames, gradients = projections("gradients", gradients, self.directions, points, unknown)
+        if self.gradients_at is None:
+            return Jet(X, self.y, gradients, self.hessians, weights, slope_weights, frames)
+        ones = np.ones(len(points))
+        at_values = Jet(X, self.y, None, self.hessians, weights)
+        return at_values + Jet(points, unknown, gradients, None, ones, slope_weights, frames)
+
+    def block(self) -> Block:
+        """Return all rows as one block, with what is given."""
+        return Block(0, {name: value for name, value in self.arguments.items() if value is not None})
+
+    def stream(self, block_rows: int | None) -> Stream:
+        """Return the rows as a stream of blocks, of arrays of any kind.
+
+        A number stands for the weights of all rows. ``gradients_at`` and ``validation`` need arrays in memory.
+        """
+        n, given = self.X.shape[0], {name: value for name, value in self.block().data.items() if name in ARRAYS}
+        given = {name: np.broadcast_to(value, n) if is_number(value) else value for name, value in given.items()}
+        for name, value in given.items():
+            if hasattr(value, "iloc") or not hasattr(value, "shape"):
+                given[name] = as_floats(name, value)
+        if any(is_dask(array) for array in given.values()):
+            return DaskStream(given)
+        return ArrayStream(given, block_rows)
