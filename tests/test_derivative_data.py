@@ -495,7 +495,7 @@ class TestReport:
             trials = [trial for trial in fit.attempts if trial.size == tried]
             assert lines[f"race, {tried} neurons"].startswith(f"{len(trials)} tried in ")
             best = min(trials, key=lambda trial: trial.error)
-            assert f"{best.error:.2g}  {best.label} ({best.lane})" in text
+            assert f"{best.error:.2g}  {best.label} ({best.data})" in text
         for label, value in report.lines:
             assert f"  {label}" in text
             assert value in text

@@ -53,7 +53,7 @@ def model(n_neurons=60, **parameters):
 
 def tried_estimates(estimator):
     """Whether an arm with all the data sampled from derivatives that a network estimated."""
-    return any("from the network" in trial.label for trial in estimator.fit_.attempts if attempt.data == "all data")
+    return any("from the network" in trial.label for trial in estimator.fit_.attempts if trial.data == "all data")
 
 
 BOTH = pytest.mark.parametrize("model", [model, automatic], ids=["plain", "automatic"])

@@ -43,7 +43,7 @@ def test_each_best_arm_has_a_line(capsys):
         count += 1
         if trial.error < best:
             best = trial.error
-            expected.append((str(size), str(count), f"{best:.2g}", f"{trial.label} ({attempt.data})"))
+            expected.append((str(size), str(count), f"{best:.2g}", f"{trial.label} ({trial.data})"))
     assert [LINE.fullmatch(line).groups() for line in lines] == expected
 
 

@@ -317,7 +317,7 @@ class TestRace:
         plain = _arms._final_fit
         monkeypatch.setattr(_arms, "_final_fit", final_fit)
         fit = fit_searched(lanes)
-        assert {attempt.data for trial in fit.attempts} == set(names)
+        assert {trial.data for trial in fit.attempts} == set(names)
         assert min(fit.attempts, key=lambda trial: trial.error).lane == "all data"
         assert (fit.loss == Loss()) == (winner == "values alone")
         assert fitted == (list(names) if winner == "values alone" else ["all data"])
