@@ -30,10 +30,12 @@ class Policy:
         Candidates go on to the next effort if their error is within this factor of the smallest of their engine.
     rival : float, default 10
         Engines go on to the next effort if their smallest error is within this factor of the smallest of all.
-    standard_errors : float, default 1
-        A challenger wins if it is better than the incumbent by this many standard errors of the paired difference.
-    floor : float, default 0.1
-        Squared errors below this share of the mean square do not decide a paired comparison.
+    standard_errors : float, default 0.5
+        A challenger wins if it is better than the incumbent by this many standard errors of the paired difference, ...
+    floor : float, default 0.01
+        ... in logarithms of squared errors, to which this share of the smaller mean square is added. Chosen / best of
+        five engines on 38 functions with 10 and 50 samples for each input, with and without gradients: 1.09; with 0 and
+        1 standard errors 1.11 and 1.12; with shares of 0, 0.001, 0.1 and 1: 1.11, 1.12, 1.13, 1.15; in squares 1.18.
     n_draws : int, default 200
         Number of draws of samples that show what choosing adds to an error.
     """
@@ -45,8 +47,8 @@ class Policy:
     exact: float = 1e-11
     factor: float = 2.0
     rival: float = 10.0
-    standard_errors: float = 1.0
-    floor: float = 0.1
+    standard_errors: float = 0.5
+    floor: float = 0.01
     n_draws: int = 200
 
 

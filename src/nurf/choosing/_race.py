@@ -28,10 +28,10 @@ class Effort:
         In each round, the variants of this many of the best candidates are judged, too.
     cheap : int
         At the end the variants that cost little are judged, of this many of the best candidates.
-    keep : int
-        At most this many candidates, of different families, go on to the next effort, ...
     many : bool
-        ... in many ways, or in the most promising one only.
+        Whether candidates of a smaller size go on to this one in many ways, or in the most promising one only.
+    keep : int
+        At most this many candidates, of different families, go on to the next size.
     improvement : float
         Share by which the effort must lower the smallest error of the engine, or there is no larger one.
     """
@@ -39,8 +39,8 @@ class Effort:
     size: int
     rounds: tuple[int, ...] = ()
     cheap: int = 0
-    keep: int = 1
     many: bool = False
+    keep: int = 1
     improvement: float = -np.inf
 
 
@@ -201,10 +201,11 @@ class Outcome:
 
 @dataclass(eq=False)
 class _Standing:
-    """An engine in the race: the candidates that go on, those of the present effort, and the best of each effort."""
+    """An engine in the race: the candidates that go on, those of the present size, and the best of each size."""
 
     engine: Engine
-    going: list[tuple[Hashable, Judged | None]]
+    kept: list[Judged] = field(default_factory=list)
+    is_done: bool = False
     pool: dict[Hashable, Judged] = field(default_factory=dict)
     size: int = 0
     best: list[Judged] = field(default_factory=list)
@@ -230,7 +231,7 @@ def race(
     An engine goes on to the next effort if its smallest error is within a factor of the smallest of all. An engine that
     fails with one of the ``tolerated`` errors does not go on.
     """
-    standings = [_Standing(engine, [(candidate, None) for candidate in engine.candidates()]) for engine in engines]
+    standings = [_Standing(engine) for engine in engines]
     everything: list[Judged] = []
     attempts: list[Attempt] = []
     failures: dict[int, Exception] = {}
@@ -248,11 +249,10 @@ def race(
             for standing in _rivals(standings, policy.rival):
                 place, efforts = standings.index(standing), standing.engine.efforts
                 effort = efforts[step] if step < len(efforts) else None
-                if effort is None or not standing.going or place in failures or _is_exact(standings, policy.exact):
+                if effort is None or standing.is_done or place in failures or _is_exact(standings, policy.exact):
                     continue
                 try:
-                    _inform(standing, effort, standings)
-                    _make(standing, effort, policy, note)
+                    _make(standing, effort, policy, _learned_by_others(standing, standings), note)
                 except tolerated as failure:
                     failures[place] = failure
     except TimeUpError:
@@ -265,11 +265,18 @@ def race(
     return Outcome(best, tuple(everything), tuple(attempts), seconds, failures, finished)
 
 
-def _make(standing: _Standing, effort: Effort, policy: Policy, note: Callable[[Judged], None]) -> None:
+def _make(
+    standing: _Standing, effort: Effort, policy: Policy, metrics: Iterable[Array], note: Callable[[Judged], None]
+) -> None:
     """Judge the candidates of an engine that go on, and variants of the best, and let few go on."""
-    engine = standing.engine
+    engine, going = standing.engine, list[tuple[Hashable, Judged | None]]()
+    if not standing.size:
+        going += [(candidate, None) for candidate in engine.candidates()]
+    elif effort.size != standing.size:
+        going += [(candidate, each) for each in standing.kept for candidate in engine.onwards(each, effort.many)]
     if effort.size != standing.size:
         standing.pool, standing.size = {}, effort.size
+    going += [(candidate, None) for metric in metrics for candidate in engine.informed(metric, effort.size)]
 
     def judge(candidates: Iterable[tuple[Hashable, Judged | None]]) -> None:
         for candidate, before in candidates:
@@ -278,31 +285,25 @@ def _make(standing: _Standing, effort: Effort, policy: Policy, note: Callable[[J
                 standing.seconds += standing.pool[candidate].seconds
                 note(standing.pool[candidate])
 
-    judge(standing.going)
+    judge(going)
     for breadth in effort.rounds:
         leaders = _leaders(standing.ordered, breadth, policy.factor, engine)
         judge([(variant, None) for leader in leaders for variant in engine.variants(leader)])
     for _ in range(2 if effort.cheap else 0):
         judge([(variant, None) for leader in standing.ordered[: effort.cheap] for variant in engine.cheap(leader)])
-    before = standing.best[-1].error if standing.best else np.inf
+    before = min((each.error for each in standing.best if each.size < effort.size), default=np.inf)
     _conclude(standing, policy)
-    if not standing.best[-1].error <= (1 - effort.improvement) * before:
-        standing.going = []
-        return
+    standing.is_done = not standing.best[-1].error <= (1 - effort.improvement) * before
     families = {engine.family(each.candidate): each for each in reversed(standing.ordered)}
     near = [each for each in families.values() if each.error <= policy.factor * standing.ordered[0].error]
-    kept = _leaders(sorted(near, key=lambda each: each.error), effort.keep, policy.factor, engine)
-    standing.going = [(candidate, each) for each in kept for candidate in engine.onwards(each, effort.many)]
+    standing.kept = _leaders(sorted(near, key=lambda each: each.error), effort.keep, policy.factor, engine)
 
 
-def _inform(standing: _Standing, effort: Effort, standings: Sequence[_Standing]) -> None:
-    """Add candidates that use what other engines on the same data learned since."""
-    for other in standings:
-        metric = other.best[-1].metric if other.best else None
-        if other is not standing and metric is not None and other.engine.data == standing.engine.data:
-            known = {candidate for candidate, _ in standing.going}
-            more = [each for each in standing.engine.informed(metric, effort.size) if each not in known]
-            standing.going += [(candidate, None) for candidate in more]
+def _learned_by_others(standing: _Standing, standings: Sequence[_Standing]) -> list[Array]:
+    """Return the linear maps that other engines learned from the same data."""
+    others = [each for each in standings if each is not standing and each.engine.data == standing.engine.data]
+    metrics = [each.best[-1].metric for each in others if each.best]
+    return [metric for metric in metrics if metric is not None]
 
 
 def _conclude(standing: _Standing, policy: Policy) -> None:

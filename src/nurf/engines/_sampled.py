@@ -147,9 +147,9 @@ class SampledEngine:
     def efforts(self) -> tuple[Effort, ...]:
         """First candidates, then their variants at the same size, then few of them with more neurons."""
         first, *more = self.sizes
-        efforts = [Effort(first, keep=10**6)] if self.space.has_choice else []
-        efforts.append(Effort(first, rounds=(2, 1) if self.space.has_choice else (), keep=2, many=len(more) > 1))
-        efforts += [Effort(size, cheap=1, improvement=self.improvement) for size in more[:-1]]
+        efforts = [Effort(first)] if self.space.has_choice else []
+        efforts.append(Effort(first, rounds=(2, 1) if self.space.has_choice else (), keep=2))
+        efforts += [Effort(size, cheap=1, many=True, improvement=self.improvement) for size in more[:-1]]
         return (*efforts, *(Effort(size) for size in more[-1:]))
 
     def candidates(self) -> Iterator[Stages]:
@@ -209,7 +209,8 @@ class SampledEngine:
 
         With few samples it does, and the engine that learned it is the better one anyway.
         """
-        if self.space.chooses_metric and not self.refits and size == self.sizes[0]:
+        fits = metric.shape[1] == self.task.jet.n_features
+        if fits and self.space.chooses_metric and not self.refits and size == self.sizes[0]:
             learned = Learned(tuple(map(tuple, metric.tolist())))
             for setting in self.space.first_settings():
                 if setting.density == self.space.densities[0] and setting.degree == self.space.degrees[0]:
