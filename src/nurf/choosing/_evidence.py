@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nurf._types import Array
+from nurf._types import Array, Mask
 
 TINY = float(np.finfo(float).tiny)
 SEED = 3  # of the samples that are drawn to see what choosing adds
@@ -31,9 +31,9 @@ class Evidence:
     weights: Array
 
     @property
-    def judges(self) -> Array:
+    def judges(self) -> Mask:
         """The mask of the samples that judge, shape (n,)."""
-        return ~np.isnan(self.errors[:, 0])
+        return np.asarray(~np.isnan(self.errors[:, 0]))
 
     @property
     def output_errors(self) -> Array:

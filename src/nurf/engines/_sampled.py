@@ -402,8 +402,8 @@ class SampledEngine:
             yield from (Split(self._on(~held), everything[~held], held) for held in self.folds[:n_folds])
         elif self.refits:
             for held in self.folds:
-                rule = HeldOut(jet[held], np.flatnonzero(held))
-                yield Split(replace(self._on(~held, int(where)), rule=rule), everything[~held], held)
+                judged = HeldOut(jet[held], np.flatnonzero(held))
+                yield Split(replace(self._on(~held, int(where)), rule=judged), everything[~held], held)
         else:
             combined = jet if self._outputs is None or self.has_other_rows else jet.combined(self._outputs)
             chosen = np.zeros(len(jet), bool)
@@ -414,10 +414,9 @@ class SampledEngine:
 
     def _on(self, rows: Mask, size: int | None = None) -> Task:
         """Return the task on some of the rows. Very small alphas are left to sizes beyond the first."""
-        limits = {} if size is None else {"max_precise_operations": MAX_PRECISE_OPERATIONS}
-        if size == self.sizes[0] < self.sizes[-1]:
-            limits = {"max_precise_operations": 0.0}
-        return replace(self.task, jet=_part(self.task.jet, rows), **limits)
+        limit = self.task.max_precise_operations if size is None else MAX_PRECISE_OPERATIONS
+        limit = 0.0 if size == self.sizes[0] < self.sizes[-1] else limit
+        return replace(self.task, jet=_part(self.task.jet, rows), max_precise_operations=limit)
 
     def _n_rows(self, size: int) -> int:
         """Return the number of rows on which candidates of a size are judged."""

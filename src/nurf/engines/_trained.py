@@ -233,8 +233,10 @@ class TrainedEngine:
         )
         if not self._judges:
             return fit
-        held_out = [self.jet[rows] for rows in self.parts.held_out] or [self.validation]
-        crossfit = CrossFit.of(network, without, held_out, self.parts.n_folds)  # type: ignore[arg-type]
+        held_out = [self.jet[rows] for rows in self.parts.held_out]
+        if self.validation is not None:
+            held_out = [self.validation]
+        crossfit = CrossFit.of(network, without, held_out, self.parts.n_folds)
         return replace(fit, crossfit=crossfit)
 
     def _stream(self, *key: int) -> np.random.Generator:

@@ -256,7 +256,7 @@ class WideEngine:
     def _knows_samples(self, candidate: Candidate, rows: ProcessRows) -> bool:
         """Return whether scales were learned from so few rows that they know single samples."""
         enough = len(rows) >= self.policy.rows_per_parameter * candidate.n_coordinates
-        return not enough and np.count_nonzero(rows.orders == 0) >= MIN_ERRORS
+        return not enough and int(np.count_nonzero(rows.orders == 0)) >= MIN_ERRORS
 
     def _crossed(self, candidate: Candidate, expected: HeldOutErrors, jet: Jet, rows: ProcessRows) -> HeldOutErrors:
         """Return the errors at each sample if it is left out, with scales that were learned without its fold.

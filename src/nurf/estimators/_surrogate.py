@@ -190,7 +190,7 @@ class Surrogate(NetworkRegressor):
         rng, progress = self._generator(), watch_attempts(verbosity, budget)
         entropy = [int(number) for number in rng.integers(2**32, size=4)]
         given, (jet, held_out) = jet, split(jet, validation, rng)
-        contenders, failures = [], {}
+        contenders, failures = list[Contender](), dict[int, Exception]()
         for place, (name, model) in enumerate(models):
             seed = np.random.SeedSequence(entropy, spawn_key=(place,)).generate_state(1)[0]
             try:
