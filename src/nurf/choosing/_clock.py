@@ -26,9 +26,14 @@ class Clock:
         """Let the deadline count: there is a model."""
         self._counts = True
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the deadline has passed and counts."""
+        return self._counts and time.perf_counter() > self.deadline
+
     def check(self) -> None:
         """Raise ``TimeUpError`` if the deadline has passed and counts."""
-        if self._counts and time.perf_counter() > self.deadline:
+        if self.is_over:
             raise TimeUpError
 
 

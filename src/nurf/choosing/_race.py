@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 from typing import Any, Protocol
 
 import numpy as np
@@ -122,8 +123,13 @@ class Engine(Protocol):
         ...
 
     @property
-    def efforts(self) -> Sequence[Effort | None]:
-        """The efforts at the steps of the schedule; None if the engine waits."""
+    def first_step(self) -> int:
+        """The step of the schedule at which the engine begins: cheap engines begin early."""
+        ...
+
+    @property
+    def efforts(self) -> Sequence[Effort]:
+        """The efforts of the engine, one for each step of the schedule from the first on."""
         ...
 
     def candidates(self) -> Iterable[Hashable]:
@@ -245,12 +251,13 @@ def race(
 
     finished = True
     try:
-        for step in range(max(len(engine.efforts) for engine in engines)):
+        for step in takewhile(lambda step: any(_has_more(engine, step) for engine in engines), count()):
             for standing in _rivals(standings, policy.rival):
-                place, efforts = standings.index(standing), standing.engine.efforts
-                effort = efforts[step] if step < len(efforts) else None
-                if effort is None or standing.is_done or place in failures or _is_exact(standings, policy.exact):
+                place, engine = standings.index(standing), standing.engine
+                over = standing.is_done or place in failures or _is_exact(standings, policy.exact)
+                if over or step < engine.first_step or not _has_more(engine, step):
                     continue
+                effort = engine.efforts[step - engine.first_step]
                 try:
                     _make(standing, effort, policy, _learned_by_others(standing, standings), note)
                 except tolerated as failure:
@@ -263,6 +270,11 @@ def race(
     best = {place: standing.best for place, standing in enumerate(standings) if standing.best}
     seconds = tuple(standing.seconds for standing in standings)
     return Outcome(best, tuple(everything), tuple(attempts), seconds, failures, finished)
+
+
+def _has_more(engine: Engine, step: int) -> bool:
+    """Return whether an engine has an effort at a step or a later one."""
+    return step < engine.first_step or step < engine.first_step + len(engine.efforts)
 
 
 def _make(

@@ -136,6 +136,7 @@ class SampledEngine:
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
     name = "sampled"
+    first_step = 0
 
     def __post_init__(self) -> None:
         derived = any(source.derived for source in self.space.sources)
@@ -396,7 +397,8 @@ class SampledEngine:
     def _make_splits(self, where: str) -> Iterator[Split]:
         jet, everything = self.task.jet, np.arange(len(self.task.jet))
         if where == ALL:
-            yield Split(self.task, everything)
+            limit = 0.0 if self.clock.is_over else self.task.max_precise_operations
+            yield Split(replace(self.task, max_precise_operations=limit), everything)
         elif where == FOLDS:
             n_folds = int(np.ceil(MIN_HELD_OUT * self.policy.n_folds / self.n_values))
             yield from (Split(self._on(~held), everything[~held], held) for held in self.folds[:n_folds])

@@ -314,7 +314,8 @@ class SparseEngine:
     clock: Clock = NO_LIMIT
     name = "sparse"
     data = "all data"
-    efforts = (None, None, None, Effort(1))
+    first_step = 3
+    efforts = (Effort(1),)
 
     def candidates(self) -> Iterator[str]:
         """Yield the only candidate."""

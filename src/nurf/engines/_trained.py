@@ -118,6 +118,7 @@ class TrainedEngine:
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
     name = "trained"
+    first_step = 2
     data = "all data"
 
     @cached_property
@@ -126,15 +127,15 @@ class TrainedEngine:
         return training_units(self.jet) if self.start is None else self.start.units
 
     @cached_property
-    def efforts(self) -> tuple[Effort | None, ...]:
-        """Short cycles at the third step of the schedule, a long one at the fourth."""
+    def efforts(self) -> tuple[Effort, ...]:
+        """A short cycle and a long one; or longer and longer ones; or one, if no rows judge."""
         n_steps, options = self.spec.n_steps, self.spec.options
         short = options.cycle(options.race_share, n_steps)
         if not self._judges:
-            return None, Effort(n_steps)
+            return (Effort(n_steps),)
         if not self.longer:
-            return None, None, Effort(short), Effort(n_steps)
-        return None, None, *(Effort(short * 2**i) for i in range(MORE_CYCLES))
+            return Effort(short), Effort(n_steps)
+        return tuple(Effort(short * 2**i) for i in range(MORE_CYCLES))
 
     @property
     def _judges(self) -> bool:

@@ -123,6 +123,7 @@ class WideEngine:
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
     name = "wide"
+    first_step = 1
 
     @cached_property
     def _thinned(self) -> tuple[Jet, Index]:
@@ -134,9 +135,9 @@ class WideEngine:
         return self._thinned[0]
 
     @cached_property
-    def efforts(self) -> tuple[Effort | None, ...]:
-        """Scales are learned on few samples first, from the second step of the schedule on."""
-        return (None, *(Effort(size) for size in self.learning.sizes(self.fitted)))
+    def efforts(self) -> tuple[Effort, ...]:
+        """Scales are learned on few samples first."""
+        return tuple(Effort(size) for size in self.learning.sizes(self.fitted))
 
     def candidates(self) -> Iterator[str]:
         """Yield the only candidate."""
@@ -182,7 +183,6 @@ class WideEngine:
         """
         self.clock.check()
         start, last = time.perf_counter(), self.efforts[-1]
-        assert last is not None
         with threads_for(row_total(self.fitted), self.learning.threaded_rows):
             index = self._part(size)
             average = self._average(index, () if before is None else before.found.members, size == last.size)

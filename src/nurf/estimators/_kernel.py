@@ -13,7 +13,7 @@ from nurf._types import Array
 from nurf._validation import is_whole
 from nurf.choosing import Clock
 from nurf.data import checked_gradients
-from nurf.engines import Learning, WideEngine, WideFit, n_directions, thinned
+from nurf.engines import Learning, WideEngine, WideFit, n_directions
 from nurf.estimators._base import NetworkRegressor, Prepared
 from nurf.estimators._parameters import choose
 from nurf.estimators._report import Report, describe_derivatives, describe_process
@@ -171,7 +171,7 @@ class KernelFeatureRegressor(NetworkRegressor):
             learning,
             int(self.max_rows),
             validation,
-            *self._metrics(thinned(jet, self.max_rows)[0], learning),
+            *self._metrics(jet, learning),
             clock=clock,
         )
         if not jet.known:
@@ -260,7 +260,7 @@ class KernelFeatureRegressor(NetworkRegressor):
             return True, 0
         rank = int(self.rank or (_n_directions(jet, learning.energy) if "gradients" in jet.known else d))
         wanted = self.metric == "map" or self.rank is not None
-        tried = wanted or learning.tries_map(rank, d, row_total(jet))
+        tried = wanted or learning.tries_map(rank, d, min(row_total(jet), self.max_rows))
         return self.metric == "auto", rank if d > 1 and tried else 0
 
 
