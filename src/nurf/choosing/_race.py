@@ -33,6 +33,8 @@ class Effort:
         Whether candidates of a smaller size go on to this one in many ways, or in the most promising one only.
     keep : int
         At most this many candidates, of different families, go on to the next size.
+    rival : float
+        Candidates are judged as long as the smallest error of the engine is within this factor of the smallest of all.
     improvement : float
         Share by which the effort must lower the smallest error of the engine, or there is no larger one.
     """
@@ -42,6 +44,7 @@ class Effort:
     cheap: int = 0
     many: bool = False
     keep: int = 1
+    rival: float = np.inf
     improvement: float = -np.inf
 
 
@@ -233,9 +236,8 @@ def race(
 
     The schedule depends on the data alone: every engine makes its first effort before any makes its second. Time only
     decides where it is cut: engines check the ``clock``, which they share, and the race ends with what it has. The
-    clock counts once there is a first candidate.
-    An engine goes on to the next effort if its smallest error is within a factor of the smallest of all. An engine that
-    fails with one of the ``tolerated`` errors does not go on.
+    clock counts once there is a first candidate. An engine whose efforts cost much ends if it is far behind. An engine
+    that fails with one of the ``tolerated`` errors does not go on.
     """
     standings = [_Standing(engine) for engine in engines]
     everything: list[Judged] = []
@@ -252,14 +254,14 @@ def race(
     finished = True
     try:
         for step in takewhile(lambda step: any(_has_more(engine, step) for engine in engines), count()):
-            for standing in _rivals(standings, policy.rival):
+            for standing in standings:
                 place, engine = standings.index(standing), standing.engine
                 over = standing.is_done or place in failures or _is_exact(standings, policy.exact)
                 if over or step < engine.first_step or not _has_more(engine, step):
                     continue
                 effort = engine.efforts[step - engine.first_step]
                 try:
-                    _make(standing, effort, policy, _learned_by_others(standing, standings), note)
+                    _make(standing, effort, policy, standings, note)
                 except tolerated as failure:
                     failures[place] = failure
     except TimeUpError:
@@ -278,9 +280,17 @@ def _has_more(engine: Engine, step: int) -> bool:
 
 
 def _make(
-    standing: _Standing, effort: Effort, policy: Policy, metrics: Iterable[Array], note: Callable[[Judged], None]
+    standing: _Standing,
+    effort: Effort,
+    policy: Policy,
+    standings: Sequence[_Standing],
+    note: Callable[[Judged], None],
 ) -> None:
     """Judge the candidates of an engine that go on, and variants of the best, and let few go on."""
+    limit = effort.rival * min((each.error for other in standings for each in other.best), default=np.inf)
+    if standing.best and not standing.best[-1].error <= limit:
+        standing.is_done = True
+        return
     engine, going = standing.engine, list[tuple[Hashable, Judged | None]]()
     if not standing.size:
         going += [(candidate, None) for candidate in engine.candidates()]
@@ -288,11 +298,13 @@ def _make(
         going += [(candidate, each) for each in standing.kept for candidate in engine.onwards(each, effort.many)]
     if effort.size != standing.size:
         standing.pool, standing.size = {}, effort.size
-    going += [(candidate, None) for metric in metrics for candidate in engine.informed(metric, effort.size)]
+    for metric in _learned_by_others(standing, standings):
+        going += [(candidate, None) for candidate in engine.informed(metric, effort.size)]
 
     def judge(candidates: Iterable[tuple[Hashable, Judged | None]]) -> None:
         for candidate, before in candidates:
-            if candidate not in standing.pool:
+            behind = standing.pool and not min(each.error for each in standing.pool.values()) <= limit
+            if candidate not in standing.pool and not behind:
                 standing.pool[candidate] = engine.judge(candidate, effort.size, before)
                 standing.seconds += standing.pool[candidate].seconds
                 note(standing.pool[candidate])
@@ -331,13 +343,6 @@ def simplest_of_best(judged: Sequence[Judged], policy: Policy) -> Judged:
     limit = (1 + policy.margin) * min(each.error for each in judged)
     near = [each for each in judged if each.error <= limit] or list(judged)
     return max(near, key=lambda each: each.engine.simplicity(each.candidate))
-
-
-def _rivals(standings: Sequence[_Standing], rival: float) -> list[_Standing]:
-    """Return the engines that are not far behind; those that were not judged yet are among them."""
-    errors = [standing.best[-1].error if standing.best else np.nan for standing in standings]
-    limit = rival * np.nanmin([*errors, np.inf])
-    return [each for each, error in zip(standings, errors, strict=True) if np.isnan(error) or error <= limit]
 
 
 def _is_exact(standings: Sequence[_Standing], exact: float) -> bool:

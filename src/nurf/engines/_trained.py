@@ -132,10 +132,10 @@ class TrainedEngine:
         n_steps, options = self.spec.n_steps, self.spec.options
         short = options.cycle(options.race_share, n_steps)
         if not self._judges:
-            return (Effort(n_steps),)
+            return (Effort(n_steps, rival=options.rival),)
         if not self.longer:
-            return Effort(short), Effort(n_steps)
-        return tuple(Effort(short * 2**i) for i in range(MORE_CYCLES))
+            return Effort(short, rival=options.rival), Effort(n_steps, rival=options.rival)
+        return tuple(Effort(short * 2**i, rival=options.rival) for i in range(MORE_CYCLES))
 
     @property
     def _judges(self) -> bool:
