@@ -71,6 +71,8 @@ class Prepared:
         The end of the time budget of the engines.
     validated : bool
         Whether there are validation samples.
+    deviations : array of shape (d,)
+        The standard deviations of the inputs, in the units of the user.
     """
 
     engines: tuple[Engine, ...]
@@ -80,6 +82,7 @@ class Prepared:
     warnings: tuple[Warning, ...]
     clock: Clock
     validated: bool
+    deviations: Array
 
     def fit(self, choice: Choice) -> Any:
         """Return the fit of the candidate that was chosen, with what choosing adds to its error, and a standard error.
@@ -92,7 +95,7 @@ class Prepared:
         fit = replace(fit, output_errors=choice.optimism * doubt * fit.output_errors)
         if np.count_nonzero(self.scaled.has_value) < MIN_ERRORS and not self.validated:
             fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
-        return replace(fit, attempts=choice.attempts)
+        return replace(fit, attempts=choice.attempts).with_unseen(self.scaling.unseen)
 
 
 class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # type: ignore[misc]
