@@ -46,7 +46,7 @@ class Evidence:
 
     @property
     def doubt(self) -> Array:
-        """The factors of the errors that add a standard error to their squares, shape (k,): large if few errors decide."""
+        """The factors of the errors that add a standard error to their squares, shape (k,); large if few decide."""
         judges = self.judges
         weights, squares = self.weights[judges], self.errors[judges] ** 2
         total = weights.sum()

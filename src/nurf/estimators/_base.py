@@ -95,7 +95,8 @@ class Prepared:
         fit = replace(fit, output_errors=choice.optimism * doubt * fit.output_errors)
         if np.count_nonzero(self.scaled.has_value) < MIN_ERRORS and not self.validated:
             fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
-        return replace(fit, attempts=choice.attempts).with_unseen(self.scaling.unseen)
+        own = tuple(attempt for attempt in choice.attempts if attempt.engine == winner.engine.name)
+        return replace(fit, attempts=own).with_unseen(self.scaling.unseen)
 
 
 class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # type: ignore[misc]
