@@ -206,12 +206,12 @@ class SampledEngine:
             yield from (Stages(complement, stages) for complement in complements[: 2 if many else 1])
 
     def informed(self, metric: Array, size: int) -> Iterator[Stages]:
-        """Yield uniform neurons in a metric that another engine learned, if that does not know the samples too well.
+        """Yield uniform neurons in a metric that another engine learned, at sizes before the last.
 
-        With few samples it does, and the engine that learned it is the better one anyway.
+        With few samples there are none: the metric knows the samples of the folds.
         """
-        fits = metric.shape[1] == self.task.jet.n_features
-        if fits and self.space.chooses_metric and not self.refits and size == self.sizes[0]:
+        fits = metric.shape[1] == self.task.jet.n_features and self.space.chooses_metric
+        if fits and not self.refits and size < self.sizes[-1]:
             learned = Learned(tuple(map(tuple, metric.tolist())))
             for setting in self.space.first_settings():
                 if setting.density == self.space.densities[0] and setting.degree == self.space.degrees[0]:
