@@ -256,6 +256,22 @@ class SampledEngine:
         self._memory[stages] = judged
         return judged
 
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return the candidate with its errors at samples of some of the folds, without which it is fitted again.
+
+        A sample that leaves a fit in closed form had a part in the placement of the neurons.
+        """
+        if self.refits or not self._is_measured:
+            return judged
+        self.clock.check()
+        jet, stages = self.task.jet, self._of(judged)
+        errors, weights = np.full((len(jet), jet.y[:1].size), np.nan), np.where(jet.has_value, jet.weights(0), 0.0)
+        for split, state in zip(self._splits(FOLDS), self._states(stages, FOLDS), strict=True):
+            assert split.held is not None
+            held = split.held & jet.has_value
+            errors[held] = (jet.y[held] - state.fit.network.value(jet.X[held])).reshape(-1, errors.shape[1])
+        return replace(judged, evidence=Evidence(errors[jet.has_value], weights[jet.has_value]))
+
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a candidate."""
         loss = self._of(judged).setting.loss
@@ -278,7 +294,7 @@ class SampledEngine:
             held_out = [given[rows] for rows in fold_masks(given, self.policy)]
             crossfit = CrossFit.of(fit.network, [each.network for each in refits], held_out)
             return replace(fit, output_errors=judged.evidence.output_errors, crossfit=crossfit)
-        if self.has_other_rows or not 2 <= self.n_values <= MAX_REFIT_SAMPLES:
+        if not self._is_measured:
             return fit
         folds, refits = self._splits(FOLDS), [each.fit for each in self._states(stages, FOLDS)]
         held_out = [self.task.jet[each.held].only(()) for each in folds]
@@ -292,7 +308,12 @@ class SampledEngine:
         jet, policy = self.task.jet, self.policy
         few_rows = row_total(jet) < policy.rows_per_parameter * jet.n_features
         limit = MAX_REFIT_SAMPLES if few_rows and policy.few_samples else policy.few_samples
-        return 2 <= self.n_values <= limit and not self.has_other_rows
+        return self.n_values <= limit and not self.has_other_rows and len(self.folds) > 1
+
+    @property
+    def _is_measured(self) -> bool:
+        """Whether refits without some of the folds show how optimistic leave-one-out is; with many samples it is not."""
+        return self.n_values <= MAX_REFIT_SAMPLES and not self.has_other_rows and len(self.folds) > 1
 
     @cached_property
     def n_values(self) -> int:

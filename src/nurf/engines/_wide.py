@@ -171,6 +171,10 @@ class WideEngine:
         """Return the same for all."""
         return ()
 
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return the candidate as it is: its evidence is honest."""
+        return judged
+
     def record(self, judged: Judged) -> Attempt:
         """Return the record of the candidate."""
         return Attempt(self.name, self.data, str(judged.found), judged.size, judged.error, judged.seconds)
