@@ -24,6 +24,7 @@ from nurf.engines._stages import State, Task, grow, require_derivatives, stage_c
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.solvers import VALUES_ONLY, LeaveOneOut
 from nurf.solvers._coverage import effective_number, standard_error
+from nurf.solvers.process import row_total
 from nurf.solvers.ridge import HeldOut, LeftOut, largest_near_best
 from nurf.solvers.ridge._selection import TOLERANCE
 
@@ -206,12 +207,12 @@ class SampledEngine:
             yield from (Stages(complement, stages) for complement in complements[: 2 if many else 1])
 
     def informed(self, metric: Array, size: int) -> Iterator[Stages]:
-        """Yield uniform neurons in a metric that another engine learned, if that does not know the samples too well.
+        """Yield uniform neurons in a metric that another engine learned, at sizes before the last.
 
-        With few samples it does, and the engine that learned it is the better one anyway.
+        With few samples there are none: the metric knows the samples of the folds.
         """
-        fits = metric.shape[1] == self.task.jet.n_features
-        if fits and self.space.chooses_metric and not self.refits and size == self.sizes[0]:
+        fits = metric.shape[1] == self.task.jet.n_features and self.space.chooses_metric
+        if fits and not self.refits and size < self.sizes[-1]:
             learned = Learned(tuple(map(tuple, metric.tolist())))
             for setting in self.space.first_settings():
                 if setting.density == self.space.densities[0] and setting.degree == self.space.degrees[0]:
@@ -285,10 +286,13 @@ class SampledEngine:
         pooled, typical = crossfit.optimism([each.output_errors for each in refits])
         return replace(fit, output_errors=pooled * fit.output_errors, optimism=typical)
 
-    @property
+    @cached_property
     def refits(self) -> bool:
-        """Whether candidates are judged by refits without each fold."""
-        return 2 <= self.n_values <= self.policy.few_samples and not self.has_other_rows
+        """Whether candidates are judged by refits without each fold: if samples, or rows for each input, are few."""
+        jet, policy = self.task.jet, self.policy
+        few_rows = row_total(jet) < policy.rows_per_parameter * jet.n_features
+        limit = MAX_REFIT_SAMPLES if few_rows and policy.few_samples else policy.few_samples
+        return 2 <= self.n_values <= limit and not self.has_other_rows
 
     @cached_property
     def n_values(self) -> int:

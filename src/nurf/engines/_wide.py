@@ -187,7 +187,8 @@ class WideEngine:
             index = self._part(size)
             average = self._average(index, () if before is None else before.found.members, size == last.size)
         evidence = self._evidence(average, index)
-        metric = average.members[0].found.metric
+        member, rows = average.members[0], average.processes[0].rows
+        metric = None if self._knows_samples(member, rows) else member.found.metric
         return Judged(self, candidate, size, evidence, time.perf_counter() - start, average, metric)
 
     def fit(self, judged: Judged, given: Jet) -> WideFit:
