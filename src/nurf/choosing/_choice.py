@@ -18,7 +18,7 @@ class NothingFittedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen, and what was tried.
+    """The winner of a race, and all candidates that took part.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def decide(
     clock : Clock
         The end of the time budget, which the engines share.
     tolerated : tuple of exception types
-        Errors of an engine after which the others go on.
+        Errors of an engine that end this engine, and not the race.
     """
     outcome = race(engines, policy, watch, clock, tolerated)
     if not outcome.best:
@@ -99,7 +99,8 @@ def best_effort(best: Sequence[Judged], policy: Policy) -> Judged:
 def simplest(judged: Sequence[Judged], policy: Policy) -> Judged:
     """Return the first candidate that none of the later ones beats clearly.
 
-    A challenger wins if it is better than the incumbent by more than the standard error of the paired difference.
+    A challenger wins if it is better than the incumbent by more than ``policy.standard_errors`` standard errors of the
+    paired difference.
     """
     incumbent = judged[0]
     for challenger in judged[1:]:

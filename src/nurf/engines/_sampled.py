@@ -36,8 +36,8 @@ GROWTH = 3.0  # ratio of the sizes, so that all smaller ones together cost less 
 ROWS_PER_NEURON = {True: 4, False: 8}  # below the last size, with derivatives and without, which say less
 MAX_ROWS = 20_000  # from which hyperplanes are sampled; candidates are judged on a quarter of these
 MAX_PRECISE_OPERATIONS = 4e10  # of fits with very small alphas, before the last size
-MAX_REFIT_SAMPLES = 1000  # up to which the optimism of leave-one-out is measured by refits: with more it is near one
-MIN_HELD_OUT = 120  # samples that these refits do not see, a fold at a time
+MAX_REFIT_SAMPLES = 1000  # up to which fits without folds measure the optimism of leave-one-out: with more it is near 1
+MIN_HELD_OUT = 120  # samples that these fits do not see, a fold at a time
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Split:
     held : array of shape (n,), optional
         The mask of the samples that are held out.
     rest : Jet, optional
-        Samples that are not fitted and judge, too.
+        Further samples that are not fitted and judge.
     """
 
     task: Task
@@ -232,7 +232,7 @@ class SampledEngine:
         return candidate.setting.activation.typical_width, -loss.gradients, -loss.hessians
 
     def judge(self, candidate: Any, size: int, before: Judged | None = None) -> Judged:
-        """Return the evidence for a candidate: by refits without each fold, or by samples that leave a fit."""
+        """Return the evidence for a candidate: from fits without each fold, or from samples that leave a fit."""
         self.clock.check()
         start, where = time.perf_counter(), str(size)
         if where not in self._cache:
@@ -281,8 +281,8 @@ class SampledEngine:
         """Return the network of a candidate, fitted to all data, with its estimated error.
 
         ``given`` are the data with all derivatives that are known, to which gradients without a fold are compared. If
-        candidates are judged by leave-one-out, their errors are multiplied by the factor by which those of refits
-        without some of the folds are too small.
+        candidates are judged by leave-one-out, their errors are multiplied by the factor by which leave-one-out errors
+        of fits without some of the folds are too small.
         """
         stages = self._of(judged)
         (state,) = self._states(stages, ALL)
@@ -312,7 +312,7 @@ class SampledEngine:
 
     @property
     def _is_measured(self) -> bool:
-        """Whether refits without some of the folds show how optimistic leave-one-out is; with many samples it is not."""
+        """Whether fits without some of the folds show how optimistic leave-one-out is: not with many samples."""
         return self.n_values <= MAX_REFIT_SAMPLES and not self.has_other_rows and len(self.folds) > 1
 
     @cached_property

@@ -186,7 +186,7 @@ class TrainedEngine:
         return candidate
 
     def kind(self, candidate: Hashable) -> Hashable:
-        """Return the same for all settings."""
+        """Return the name of the engine: all settings represent the same functions."""
         return self.name
 
     def simplicity(self, candidate: Any) -> tuple[float, ...]:

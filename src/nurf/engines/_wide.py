@@ -160,15 +160,15 @@ class WideEngine:
         return ()
 
     def family(self, candidate: Hashable) -> Hashable:
-        """Return the same for all."""
+        """Return the candidate: there is only one."""
         return candidate
 
     def kind(self, candidate: Hashable) -> Hashable:
-        """Return the same for all."""
+        """Return the candidate: there is only one."""
         return candidate
 
     def simplicity(self, candidate: Hashable) -> tuple[float, ...]:
-        """Return the same for all."""
+        """Return nothing to compare: there is only one candidate."""
         return ()
 
     def confirmed(self, judged: Judged) -> Judged:
