@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from nurf.choosing._clock import NO_LIMIT, Clock
+from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
 from nurf.choosing._evidence import advantage, selection_optimism
 from nurf.choosing._policy import Policy
 from nurf.choosing._race import Attempt, Engine, Judged, race
@@ -73,6 +74,8 @@ def decide(
     if not outcome.best:
         raise NothingFittedError(outcome.failures)
     ordered = [outcome.best[place] for place in sorted(outcome.best)]
+    with suppress(TimeUpError):  # then the evidence of the race decides
+        ordered = [[each.engine.confirmed(each) for each in best] for best in ordered]
     finalists, last = tuple(best_effort(best, policy) for best in ordered), tuple(best[-1] for best in ordered)
     winner = simplest(finalists, policy)
     optimism = selection_optimism([each.evidence for each in outcome.judged], policy.n_draws)

@@ -45,6 +45,18 @@ class Evidence:
         return np.asarray(np.sqrt(weights @ self.errors[judges] ** 2 / weights.sum()))
 
     @property
+    def doubt(self) -> Array:
+        """The factors of the errors that add a standard error to their squares, shape (k,); large if few decide."""
+        judges = self.judges
+        weights, squares = self.weights[judges], self.errors[judges] ** 2
+        total = weights.sum()
+        if not total > 0:
+            return np.ones(self.errors.shape[1])
+        mean = weights @ squares / total
+        spread = np.sqrt(weights**2 @ (squares - mean) ** 2) / total
+        return np.asarray(np.sqrt(1 + np.divide(spread, mean, out=np.zeros_like(mean), where=mean > 0)))
+
+    @property
     def error(self) -> float:
         """The root mean square error, outputs added up; infinite if it is not a number, so that it loses."""
         error = float(np.sqrt(np.sum(self.output_errors**2)))

@@ -172,6 +172,10 @@ class Engine(Protocol):
         """Return the evidence for a candidate with an effort; ``before`` is the same candidate with less effort."""
         ...
 
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return a candidate with evidence that is honest, if what is cheap enough for a race is not."""
+        ...
+
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a candidate."""
         ...

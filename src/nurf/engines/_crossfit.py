@@ -135,8 +135,12 @@ class CrossFit:
         mean squares over all folds, the second the median over the folds. Neither is less than 1.
         """
         true = np.array([np.mean(self.errors[self.fold_of == j] ** 2, axis=0) for j in range(len(self.folds))])
-        estimated = np.maximum(np.square(estimates), np.finfo(float).tiny)
-        pooled, typical = true.sum(axis=0) / estimated.sum(axis=0), np.median(true / estimated, axis=0)
+        estimated = np.square(estimates)
+        known, ratios = estimated > 0, np.ones_like(true)  # an estimate of zero says nothing
+        np.divide(true, estimated, out=ratios, where=known)
+        totals = np.sum(true, axis=0, where=known), np.sum(estimated, axis=0, where=known)
+        pooled = np.divide(*totals, out=np.ones(true.shape[1]), where=totals[1] > 0)
+        typical = np.median(ratios, axis=0)
         return np.sqrt(np.maximum(pooled, 1.0)), np.sqrt(np.maximum(typical, 1.0))
 
     @property

@@ -24,6 +24,7 @@ from nurf.engines._stages import State, Task, grow, require_derivatives, stage_c
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.solvers import VALUES_ONLY, LeaveOneOut
 from nurf.solvers._coverage import effective_number, standard_error
+from nurf.solvers.process import row_total
 from nurf.solvers.ridge import HeldOut, LeftOut, largest_near_best
 from nurf.solvers.ridge._selection import TOLERANCE
 
@@ -206,12 +207,12 @@ class SampledEngine:
             yield from (Stages(complement, stages) for complement in complements[: 2 if many else 1])
 
     def informed(self, metric: Array, size: int) -> Iterator[Stages]:
-        """Yield uniform neurons in a metric that another engine learned, if that does not know the samples too well.
+        """Yield uniform neurons in a metric that another engine learned, at sizes before the last.
 
-        With few samples it does, and the engine that learned it is the better one anyway.
+        With few samples there are none: the metric knows the samples of the folds.
         """
-        fits = metric.shape[1] == self.task.jet.n_features
-        if fits and self.space.chooses_metric and not self.refits and size == self.sizes[0]:
+        fits = metric.shape[1] == self.task.jet.n_features and self.space.chooses_metric
+        if fits and not self.refits and size < self.sizes[-1]:
             learned = Learned(tuple(map(tuple, metric.tolist())))
             for setting in self.space.first_settings():
                 if setting.density == self.space.densities[0] and setting.degree == self.space.degrees[0]:
@@ -255,6 +256,22 @@ class SampledEngine:
         self._memory[stages] = judged
         return judged
 
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return the candidate with its errors at samples of some of the folds, without which it is fitted again.
+
+        A sample that leaves a fit in closed form had a part in the placement of the neurons.
+        """
+        if self.refits or not self._is_measured:
+            return judged
+        self.clock.check()
+        jet, stages = self.task.jet, self._of(judged)
+        errors, weights = np.full((len(jet), jet.y[:1].size), np.nan), np.where(jet.has_value, jet.weights(0), 0.0)
+        for split, state in zip(self._splits(FOLDS), self._states(stages, FOLDS), strict=True):
+            assert split.held is not None
+            held = split.held & jet.has_value
+            errors[held] = (jet.y[held] - state.fit.network.value(jet.X[held])).reshape(-1, errors.shape[1])
+        return replace(judged, evidence=Evidence(errors[jet.has_value], weights[jet.has_value]))
+
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a candidate."""
         loss = self._of(judged).setting.loss
@@ -277,7 +294,7 @@ class SampledEngine:
             held_out = [given[rows] for rows in fold_masks(given, self.policy)]
             crossfit = CrossFit.of(fit.network, [each.network for each in refits], held_out)
             return replace(fit, output_errors=judged.evidence.output_errors, crossfit=crossfit)
-        if self.has_other_rows or not 2 <= self.n_values <= MAX_REFIT_SAMPLES:
+        if not self._is_measured:
             return fit
         folds, refits = self._splits(FOLDS), [each.fit for each in self._states(stages, FOLDS)]
         held_out = [self.task.jet[each.held].only(()) for each in folds]
@@ -285,10 +302,18 @@ class SampledEngine:
         pooled, typical = crossfit.optimism([each.output_errors for each in refits])
         return replace(fit, output_errors=pooled * fit.output_errors, optimism=typical)
 
-    @property
+    @cached_property
     def refits(self) -> bool:
-        """Whether candidates are judged by fits without each fold."""
-        return 2 <= self.n_values <= self.policy.few_samples and not self.has_other_rows
+        """Whether candidates are judged by refits without each fold: if samples, or rows for each input, are few."""
+        jet, policy = self.task.jet, self.policy
+        few_rows = row_total(jet) < policy.rows_per_parameter * jet.n_features
+        limit = MAX_REFIT_SAMPLES if few_rows and policy.few_samples else policy.few_samples
+        return self.n_values <= limit and not self.has_other_rows and len(self.folds) > 1
+
+    @property
+    def _is_measured(self) -> bool:
+        """Whether fits without some of the folds show how optimistic leave-one-out is: not with many samples."""
+        return self.n_values <= MAX_REFIT_SAMPLES and not self.has_other_rows and len(self.folds) > 1
 
     @cached_property
     def n_values(self) -> int:

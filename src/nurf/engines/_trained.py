@@ -207,6 +207,10 @@ class TrainedEngine:
         done = DeepCycle(runs.n_steps + size, last_loss(advanced), error, seconds, str(candidate))
         return Judged(self, candidate, size, evidence, seconds, Runs(advanced, (*runs.history, done)))
 
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return the candidate as it is: its evidence is honest."""
+        return judged
+
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a setting."""
         setting: DeepSetting = judged.candidate  # type: ignore[assignment]

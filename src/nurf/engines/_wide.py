@@ -171,6 +171,10 @@ class WideEngine:
         """Return nothing to compare: there is only one candidate."""
         return ()
 
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return the candidate as it is: its evidence is honest."""
+        return judged
+
     def record(self, judged: Judged) -> Attempt:
         """Return the record of the candidate."""
         return Attempt(self.name, self.data, str(judged.found), judged.size, judged.error, judged.seconds)
@@ -187,7 +191,8 @@ class WideEngine:
             index = self._part(size)
             average = self._average(index, () if before is None else before.found.members, size == last.size)
         evidence = self._evidence(average, index)
-        metric = average.members[0].found.metric
+        member, rows = average.members[0], average.processes[0].rows
+        metric = None if self._knows_samples(member, rows) else member.found.metric
         return Judged(self, candidate, size, evidence, time.perf_counter() - start, average, metric)
 
     def fit(self, judged: Judged, given: Jet) -> WideFit:

@@ -71,6 +71,8 @@ class Prepared:
         The end of the time budget of the engines.
     validated : bool
         Whether there are validation samples.
+    deviations : array of shape (d,)
+        The standard deviations of the inputs, in the units of the user.
     """
 
     engines: tuple[Engine, ...]
@@ -80,14 +82,21 @@ class Prepared:
     warnings: tuple[Warning, ...]
     clock: Clock
     validated: bool
+    deviations: Array
 
     def fit(self, choice: Choice) -> Any:
-        """Return the fit of the candidate that was chosen. Errors are NaN if there are too few samples to know them."""
-        fit = choice.winner.engine.fit(choice.winner, self.scaled)
-        fit = replace(fit, output_errors=choice.optimism * fit.output_errors)
+        """Return the fit of the candidate that was chosen, with what choosing adds to its error, and a standard error.
+
+        Errors are NaN if there are too few samples to know them.
+        """
+        winner = choice.winner
+        fit = winner.engine.fit(winner, self.scaled)
+        doubt = winner.evidence.doubt if len(winner.evidence.doubt) == len(fit.output_errors) else 1.0
+        fit = replace(fit, output_errors=choice.optimism * doubt * fit.output_errors)
         if np.count_nonzero(self.scaled.has_value) < MIN_ERRORS and not self.validated:
             fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
-        return replace(fit, attempts=choice.attempts)
+        own = tuple(attempt for attempt in choice.attempts if attempt.engine == winner.engine.name)
+        return replace(fit, attempts=own).with_unseen(self.scaling.unseen)
 
 
 class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # type: ignore[misc]

@@ -160,7 +160,7 @@ class KernelFeatureRegressor(NetworkRegressor):
         scaling = Scaling.fit(jet) if scaling is None else scaling
         scaled = scaling(jet)
         engines = self._engines(scaled, None if held_out is None else scaling(held_out), clock)
-        return Prepared(engines, scaling, scaled, check, tuple(found), clock, held_out is not None)
+        return Prepared(engines, scaling, scaled, check, tuple(found), clock, held_out is not None, jet.X.std(axis=0))
 
     def _engines(self, jet: Jet, validation: Jet | None, clock: Clock) -> tuple[WideEngine, ...]:
         """Return engines for all data that ``max_rows`` allows and, if there are derivatives, for the values alone."""
@@ -185,7 +185,7 @@ class KernelFeatureRegressor(NetworkRegressor):
     def _finish(self, prepared: Prepared, fit: WideFit) -> list[Warning]:
         self._set_fit(fit, prepared.scaling, fit.posterior)
         jet = prepared.scaled
-        self.kernel_ = fit.network.members[0].kernel
+        self.kernel_, self._deviations = fit.network.members[0].kernel, prepared.deviations
         self.n_samples_, self.n_rows_ = len(fit.posterior.jet), len(fit.posterior.rows)
         known = Loss(**dict.fromkeys(jet.known, 1.0))
         self.gradient_check_, self._n_given = prepared.check, row_count(jet, known) if jet.known else 0
@@ -206,9 +206,10 @@ class KernelFeatureRegressor(NetworkRegressor):
     def relevance_(self) -> Array:
         """How much each input matters, of shape (d,)."""
         check_is_fitted(self, "fit_")
-        X = self.fit_.posterior.jet.X
-        gradients = self.fit_.network.gradient(X).reshape(-1, X.shape[1])
-        return np.asarray(np.sqrt(np.mean(gradients**2, axis=0)) * X.std(axis=0))
+        gradients = self.scaling_.gradients_back(self.fit_.network.gradient(self.fit_.posterior.jet.X))
+        relative = gradients / self.scaling_.y_scale[..., None]
+        slopes = np.sqrt(np.mean(relative.reshape(-1, self.n_features_in_) ** 2, axis=0))
+        return np.asarray(slopes * self._deviations)
 
     @property
     def noise_(self) -> dict[str, Any]:

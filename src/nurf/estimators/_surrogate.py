@@ -212,7 +212,7 @@ class Surrogate(NetworkRegressor):
         choice = self._decided(contenders, models, failures, progress, clock)
         winner = next(each for each in contenders if each.engine is choice.winner.engine)
         self.model_, self.engine_ = winner.model, winner.name
-        fit = winner.prepared.fit(choice).with_unseen(winner.prepared.scaling.unseen)
+        fit = winner.prepared.fit(choice)
         warned = winner.model._finish(winner.prepared, fit)
         self.leaderboard_ = _leaderboard(models, contenders, choice, winner, failures)
         self.finished_ = choice.finished
