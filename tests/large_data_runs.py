@@ -11,10 +11,17 @@ import numpy as np
 
 from nurf import RandomFeatureRegressor
 from nurf.blockwise import SampledBlocks, _checkpoint
+from nurf.engines import _sampled
+from nurf.estimators import _blockwise, _choices
 from nurf.files import read
-from nurf.engines import Search
 
 SETTING = {"density": "local", "width": 0.4, "gradient_weight": 0.01, "growth": None, "tail": "constant", "alpha": 1e-6}
+
+
+def take_blocks_beyond(n_rows, change=setattr):
+    """Fit more than ``n_rows`` rows in blocks."""
+    for module in (_sampled, _blockwise, _choices):
+        change(module, "MAX_ROWS", n_rows)
 
 
 def data(n, d, seed, terms=1, noise=0.0):
@@ -28,7 +35,8 @@ def data(n, d, seed, terms=1, noise=0.0):
 
 def interrupted(folder, what):
     """Fit to ten blocks; kill the process in the seventh of the second pass, or go on from there and do all at once."""
-    Search.max_rows, _checkpoint.INTERVAL = 300, 0.0
+    take_blocks_beyond(300)
+    _checkpoint.INTERVAL = 0.0
     arrays, passes = data(1000, 3, 0), []
 
     def source():
@@ -98,7 +106,7 @@ def cluster(folder, n, rows):
     import dask.array as da
     from dask.distributed import Client, LocalCluster
 
-    Search.max_rows = min(Search.max_rows, n // 2)
+    take_blocks_beyond(min(_sampled.MAX_ROWS, n // 2))
     X, y, gradients = data(n, 3, 0)
     fresh, flag = data(500, 3, 1)[0], folder / "flag"
     model = RandomFeatureRegressor(30, random_state=0, **SETTING)

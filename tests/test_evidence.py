@@ -56,6 +56,28 @@ class TestError:
         assert found.error == np.inf
 
 
+class TestDoubt:
+    def test_adds_a_standard_error_to_the_mean_square(self):
+        """That of 4000 draws of all samples, which know it to 1.1%; that of weighted means to first order."""
+        rng, n = np.random.default_rng(6), 300
+        found = evidence(rng.normal(size=(n, 2)) * rng.lognormal(sigma=0.5, size=(n, 1)), 3 ** rng.random(n))
+        squares = []
+        for _ in range(4000):
+            drawn = rng.integers(n, size=n)
+            squares.append(evidence(found.errors[drawn], found.weights[drawn]).output_errors ** 2)
+        expected = np.sqrt(1 + np.std(squares, axis=0) / found.output_errors**2)
+        assert_allclose(found.doubt, expected, rtol=0.02)
+
+    def test_is_large_if_few_errors_decide(self):
+        even, single = np.ones(100), np.where(np.arange(100) == 3, 100.0, 1e-3)
+        assert_allclose(evidence(even).doubt, 1.0)
+        assert_allclose(evidence(single).doubt, np.sqrt(2), rtol=0.01)  # the mean square is known to 100%
+
+    @pytest.mark.parametrize("errors", [np.zeros(5), np.full(5, np.nan)])
+    def test_of_nothing_is_none(self, errors):
+        assert_array_equal(evidence(errors).doubt, [1.0])
+
+
 class TestAdvantage:
     def test_is_a_weighted_mean_of_logarithms(self):
         """Without a floor, and with one that the definition says."""

@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import Ridge
 
+from large_data_runs import take_blocks_beyond
 from nurf import (
     DeepFeatureRegressor,
     KernelFeatureRegressor,
@@ -23,12 +24,12 @@ from nurf.blockwise import SampledBlocks, TrainedBlocks
 from nurf.blockwise import _checkpoint as checkpoint_module
 from nurf.blockwise._checkpoint import Checkpoint, Kept
 from nurf.blockwise._trained import BlockTraining
+from nurf.engines import fit_for_more_rows
 from nurf.files import read
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss
 from nurf.solvers.ridge import NormalEquations
-from nurf.engines import Search, fit_for_more_rows
 
 try:
     import dask.array as da
@@ -45,7 +46,7 @@ SCRIPT = Path(__file__).with_name("large_data_runs.py")
 @pytest.fixture
 def few(monkeypatch):
     """Rows in blocks from 300 rows on."""
-    monkeypatch.setattr(Search, "max_rows", 300)
+    take_blocks_beyond(300, monkeypatch.setattr)
 
 
 def make(n=1000, outputs=(), seed=0, noise=0.05):
@@ -306,8 +307,10 @@ class TestWhatIsFitted:
     def test_of_several_networks_all_rows_choose_the_best(self, few, sizes, monkeypatch):
         """The error of four neurons is many times that of 40, whichever won on the sample."""
 
-        def raced(lanes, progress):
-            return tuple(fit for size in sizes for fit in plain([replace(lane, sizes=[size]) for lane in lanes], None))
+        def raced(engines, progress):
+            return tuple(
+                fit for size in sizes for fit in plain([replace(each, sizes=[size]) for each in engines], None)
+            )
 
         X, y, gradients = make(noise=0.01)
         plain = fit_for_more_rows

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from nurf.choosing import (
     NO_LIMIT,
@@ -43,8 +43,9 @@ class Option:
 class Known:
     """An engine of such candidates; their variants have other levels, and those that go on other rates.
 
-    ``log`` has the names and sizes of all candidates that were judged, by all engines that share it. ``limit`` is their
-    number after which the time is up, and ``broken`` are names of candidates that raise an error.
+    Errors are ``truth`` times larger if they are confirmed. ``log`` has the names and sizes of all candidates that were
+    judged, by all engines that share it. ``limit`` is their number after which the time is up, and ``broken`` are names
+    of candidates that raise an error.
     """
 
     options: tuple[Option, ...]
@@ -58,6 +59,7 @@ class Known:
     learns: Any = None
     learned: tuple[Option, ...] = ()
     broken: tuple[str, ...] = ()
+    truth: float = 1.0
     log: list = field(default_factory=list)
     limit: float = np.inf
     clock: Clock = NO_LIMIT
@@ -98,6 +100,9 @@ class Known:
         assert before is None or before.size < size
         error = candidate.level * float(size) ** -candidate.rate
         return Judged(self, candidate, size, Evidence(np.full((9, 1), error), np.ones(9)), 0.5, before, self.learns)
+
+    def confirmed(self, judged):
+        return replace(judged, evidence=Evidence(self.truth * judged.evidence.errors, judged.evidence.weights))
 
     def record(self, judged):
         return Attempt(self.name, self.data, str(judged.candidate), judged.size, judged.error, judged.seconds)
@@ -424,6 +429,21 @@ class TestChoice:
         engines = [Known(options(a=1.0)), Known(options(b=1.0))]
         choice = decide(engines, PLAIN)
         assert (choice.winner.candidate.name, choice.winner.size) == ("a", 1000)
+
+    def test_an_engine_whose_errors_are_not_confirmed_loses(self):
+        engines = [Known(options(a=1.0)), Known(options(b=0.1), truth=100.0)]
+        choice = decide(engines, PLAIN)
+        assert choice.winner.candidate.name == "a"
+        assert_allclose([each.error for each in choice.finalists], [1.0, 10.0])
+        assert_allclose([attempt.error for attempt in choice.attempts[:2]], [1.0, 0.1])
+
+    def test_without_time_the_evidence_of_the_race_decides(self):
+        class Late(Known):
+            def confirmed(self, judged):
+                raise TimeUpError
+
+        choice = decide([Known(options(a=1.0), truth=0.001), Late(options(b=0.1), truth=100.0)], PLAIN)
+        assert choice.winner.candidate.name == "b"
 
     def test_optimism_of_one_candidate_is_none(self):
         assert decide([Known(options(a=1.0), (Effort(10),))], PLAIN).optimism == 1.0

@@ -155,13 +155,12 @@ class TestCandidates:
     def test_a_map_that_another_engine_learned_is_a_metric(self):
         A = np.array([[3.0, 0.0], [0.0, 0.1]])
         space = Space(DENSITIES, WIDTHS, metrics=(Isotropic(), Diagonal()))
-        engine = engine_of(wave(200), space, [20, 60])
-        informed = list(engine.informed(A, 20))
+        informed = list(engine_of(wave(200), space, [20, 60]).informed(A, 20))
         assert {each.setting.metric for each in informed} == {Learned(((3.0, 0.0), (0.0, 0.1)))}
         assert {each.setting.density for each in informed} == {Uniform()}
         assert [each.setting.activation for each in informed] == list(WIDTHS[1::2])
 
-    def test_not_of_few_samples_nor_beyond_the_first_size_nor_of_other_inputs(self):
+    def test_not_of_few_samples_nor_at_the_last_size_nor_of_other_inputs(self):
         A, space = np.eye(2), Space(DENSITIES, WIDTHS, metrics=(Isotropic(), Diagonal()))
         assert not list(engine_of(wave(200), space, [20, 60]).informed(A, 60))
         assert not list(engine_of(wave(100), space, [20, 60]).informed(A, 20))
@@ -174,7 +173,7 @@ class TestCandidates:
         X = rng.uniform(-0.5, 0.5, (400, 4))
         jet = Jet(X, np.sin(8 * X[:, 0]))
         space = Space((Uniform(),), WIDTHS, metrics=(Isotropic(), Diagonal()))
-        engine = engine_of(jet, space, [60])
+        engine = engine_of(jet, space, [60, 180])
         informed = [engine.judge(each, 60).error for each in engine.informed(np.array([[1.0, 0, 0, 0]]), 60)]
         others = [engine.judge(each, 60).error for each in engine.candidates()]
         assert min(informed) < 1e-3 * min(others)
@@ -234,6 +233,13 @@ class TestFewSamples:
             held = folds == fold
             errors = jet.y[held] - network.value(jet.X[held])
             assert_allclose(errors, choice.winner.evidence.errors[held, 0], rtol=1e-4, atol=1e-7)
+
+    @pytest.mark.parametrize(("n", "d", "refits"), [(150, 2, True), (151, 2, False), (200, 11, True), (200, 10, False)])
+    def test_samples_are_few_in_themselves_or_for_each_input(self, n, d, refits):
+        """Up to 150, or fewer than 20 for each input: then the fit has refits without each fold."""
+        X = rng_of(0).uniform(-0.3, 0.3, (n, d))
+        fit = fit_sampled([engine_of(Jet(X, X.sum(axis=1)), Space((Uniform(),), (Sigmoid(0.8),)), [10])])
+        assert (fit.crossfit is not None) == refits
 
     def test_samples_without_a_value_do_not_judge(self):
         jet = wave(60)

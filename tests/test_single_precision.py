@@ -7,13 +7,14 @@ from sklearn.base import clone
 
 import dense
 import nurf
+from large_data_runs import take_blocks_beyond
 from nurf import RandomFeatureRegressor
 from nurf.activations import Erf, ReLUPower, Sigmoid, Softplus
+from nurf.engines import ALPHAS, fit_outer
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import Loss
 from nurf.solvers.ridge import CholeskyRidge, LeastSquares, NormalEquations, PrimalRidge
-from nurf.engines import ALPHAS, Search, fit_outer
 from pairwise import pairwise
 
 SINGLE = np.finfo(np.float32).eps
@@ -157,7 +158,7 @@ def test_rows_in_blocks_are_fitted_in_the_same_precision(monkeypatch):
         exact.partial_fit(**part)
     assert later._running.total.equations[0].noise > 0 == exact._running.total.equations[0].noise
     assert_allclose(later.predict(X), exact.predict(X), **NEAR)
-    monkeypatch.setattr(Search, "max_rows", 300)
+    take_blocks_beyond(300, monkeypatch.setattr)
     whole, blocks, double = model().fit(**data_of(jet)), model().fit_blocks(parts), model("float64").fit_blocks(parts)
     assert_allclose(blocks.predict(X), double.predict(X), **NEAR)
     assert_allclose(blocks.predict(X), whole.predict(X), **NEAR)
@@ -166,7 +167,7 @@ def test_rows_in_blocks_are_fitted_in_the_same_precision(monkeypatch):
 
 def test_chunks_of_dask_arrays_are_fitted_in_the_same_precision(monkeypatch):
     da = pytest.importorskip("dask.array")
-    monkeypatch.setattr(Search, "max_rows", 300)
+    take_blocks_beyond(300, monkeypatch.setattr)
     jet = make_jet(900)
     data = data_of(jet)
     lazy = {name: da.from_array(part, chunks=(450, *part.shape[1:])) for name, part in data.items()}
