@@ -10,12 +10,12 @@ from scipy.linalg import eigh
 
 from nurf import DeepFeatureRegressor, Jet, problems
 from nurf.densities import Nonlocal, Uniform
+from nurf.engines import DeepSetting, DeepSpec
+from nurf.engines._deep import balanced_weight, first_parameters, training_units
 from nurf.networks import DeepNetwork, SiLU, Tanh
 from nurf.solvers import VALUES_ONLY, Loss
 from nurf.solvers.trained import Schedule, Soap, Trainer, TrainingRows, loss_and_gradient
 from nurf.solvers.trained._training import _batches
-from nurf.engines import DeepSetting, DeepSpec
-from nurf.engines._deep import balanced_weight, first_parameters, training_units
 from row_by_row import D, directional, few_patterns, many_patterns, plain, residuals, unknown_values, weighted
 from test_deep_network import complex_step, textbook
 
