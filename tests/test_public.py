@@ -16,7 +16,7 @@ LAZY = {"nurf": {"plots", "torch"}}  # not in `__all__`, so that `from nurf impo
 
 
 # Rooms whose names are for the other rooms of the package; what users need of them is a name of `nurf`.
-INTERNAL = {"nurf.blockwise", "nurf.data"}
+INTERNAL = {"nurf.blockwise", "nurf.choosing", "nurf.data"}
 
 
 def documented():

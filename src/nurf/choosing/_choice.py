@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from nurf.choosing._clock import NO_LIMIT, Clock
+from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
 from nurf.choosing._evidence import advantage, selection_optimism
 from nurf.choosing._policy import Policy
 from nurf.choosing._race import Attempt, Engine, Judged, race
@@ -17,7 +18,7 @@ class NothingFittedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was chosen, and what was tried.
+    """The winner of a race, and all candidates that took part.
 
     Parameters
     ----------
@@ -67,12 +68,14 @@ def decide(
     clock : Clock
         The end of the time budget, which the engines share.
     tolerated : tuple of exception types
-        Errors of an engine after which the others go on.
+        Errors of an engine that end this engine, and not the race.
     """
     outcome = race(engines, policy, watch, clock, tolerated)
     if not outcome.best:
         raise NothingFittedError(outcome.failures)
     ordered = [outcome.best[place] for place in sorted(outcome.best)]
+    with suppress(TimeUpError):  # then the evidence of the race decides
+        ordered = [[each.engine.confirmed(each) for each in best] for best in ordered]
     finalists, last = tuple(best_effort(best, policy) for best in ordered), tuple(best[-1] for best in ordered)
     winner = simplest(finalists, policy)
     optimism = selection_optimism([each.evidence for each in outcome.judged], policy.n_draws)
@@ -96,7 +99,8 @@ def best_effort(best: Sequence[Judged], policy: Policy) -> Judged:
 def simplest(judged: Sequence[Judged], policy: Policy) -> Judged:
     """Return the first candidate that none of the later ones beats clearly.
 
-    A challenger wins if it is better than the incumbent by more than the standard error of the paired difference.
+    A challenger wins if it is better than the incumbent by more than ``policy.standard_errors`` standard errors of the
+    paired difference.
     """
     incumbent = judged[0]
     for challenger in judged[1:]:

@@ -14,7 +14,7 @@ def assign_folds(jet: Jet, n_folds: int) -> Index:
     """Return the fold of each sample, shape (n,): random, of nearly equal sizes, and the same at every call.
 
     Samples at equal points are in one fold, so that no fit sees the point at which it is judged. Points with a value
-    are spread over the folds first; there are as many folds as such points if these are fewer than ``n_folds``.
+    are spread over the folds first; if they are fewer than ``n_folds``, each of them has a fold of its own.
     """
     _, point_of = np.unique(jet.X, axis=0, return_inverse=True)
     point_of = point_of.ravel()

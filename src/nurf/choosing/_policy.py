@@ -12,11 +12,11 @@ class Policy:
     Parameters
     ----------
     n_folds : int, default 5
-        Number of folds for refits.
+        Number of folds, without each of which a candidate is fitted.
     few_samples : int, default 150
-        Up to this many samples, sampled networks are judged by refits on folds, and deep ones are trained without each
-        fold. With more, leave-one-out in closed form sees nearly as much: reported / true errors of the collection are
-        within 1/3..3 either way, and refits cost five times as much.
+        Up to this many samples, sampled and deep networks are judged by fits without each fold. With more,
+        leave-one-out in closed form is nearly as honest: reported / true errors of the collection are within 1/3..3
+        either way, and fits without each fold cost five times more.
     rows_per_parameter : int, default 20
         Scales of an infinitely wide network that were learned from at least this many rows for each of them hardly know
         single samples: leave-one-out errors in closed form differ by less than 15% from errors with scales that were
@@ -28,13 +28,15 @@ class Policy:
         A race ends if an error is not larger, in units of the standard deviation of the values: few simulators have
         more digits, and with more neurons the rounding of their sum grows.
     factor : float, default 2
-        Candidates go on to the next effort if their error is within this factor of the smallest of their engine.
+        Candidates get the next effort if their error is within this factor of the smallest of their engine.
     standard_errors : float, default 0.5
-        A challenger wins if it is better than the incumbent by this many standard errors of the paired difference, ...
+        A challenger wins if it is better than the incumbent by this many standard errors of the paired difference of
+        logarithms of squared errors.
     floor : float, default 0.01
-        ... in logarithms of squared errors, to which this share of the smaller mean square is added. Chosen / best of
-        five engines on 38 functions with 10 and 50 samples for each input, with and without gradients: 1.06; with 0 and
-        1 standard errors 1.07 and 1.09; with shares of 0, 0.001, 0.1 and 1: 1.09, 1.08, 1.08, 1.10; in squares 1.13.
+        This share of the smaller mean square is added to squared errors before their logarithms are compared. Chosen /
+        best of five engines on 38 functions with 10 and 50 samples for each input, with and without gradients: 1.06;
+        with 0 and 1 standard errors 1.07 and 1.09; with shares of 0, 0.001, 0.1 and 1: 1.09, 1.08, 1.08, 1.10; in
+        squares 1.13.
     n_draws : int, default 200
         Number of draws of samples that show what choosing adds to an error.
     """

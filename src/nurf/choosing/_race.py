@@ -26,15 +26,16 @@ class Effort:
     size : int
         The measure of the effort: neurons, samples or steps.
     rounds : tuple of int
-        In each round, the variants of this many of the best candidates are judged, too.
+        In each round, the variants of this many of the best candidates are judged.
     cheap : int
         At the end the variants that cost little are judged, of this many of the best candidates.
     many : bool
-        Whether candidates of a smaller size go on to this one in many ways, or in the most promising one only.
+        Whether candidates of a smaller size get this one in many ways, or in the most promising one only.
     keep : int
-        At most this many candidates, of different families, go on to the next size.
+        At most this many candidates, of different families, get the next size.
     rival : float
-        Candidates are judged as long as the smallest error of the engine is within this factor of the smallest of all.
+        Candidates are judged while the smallest error of the engine is within this factor of the smallest of all
+        engines.
     improvement : float
         Share by which the effort must lower the smallest error of the engine, or there is no larger one.
     """
@@ -62,9 +63,9 @@ class Judged:
     seconds : float
         Time that it took.
     found : object
-        What the engine needs to go on.
+        What the engine needs for a larger effort.
     metric : array of shape (q, d), optional
-        A linear map of the inputs that was learned, in which the function varies as much along all directions.
+        A linear map of the inputs that was learned, after which the function varies about equally along all directions.
     """
 
     engine: Engine
@@ -148,7 +149,7 @@ class Engine(Protocol):
         ...
 
     def onwards(self, judged: Judged, many: bool) -> Iterable[Hashable]:
-        """Return candidates for the next effort that go on from a good one."""
+        """Return candidates for the next effort that start from a good one."""
         ...
 
     def informed(self, metric: Array, size: int) -> Iterable[Hashable]:
@@ -156,7 +157,7 @@ class Engine(Protocol):
         ...
 
     def family(self, candidate: Hashable) -> Hashable:
-        """Return what candidates that go on together must differ in."""
+        """Return the property in which candidates that get the next size together must differ."""
         ...
 
     def kind(self, candidate: Hashable) -> Hashable:
@@ -169,6 +170,10 @@ class Engine(Protocol):
 
     def judge(self, candidate: Hashable, size: int, before: Judged | None) -> Judged:
         """Return the evidence for a candidate with an effort; ``before`` is the same candidate with less effort."""
+        ...
+
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return a candidate with evidence that is honest, if what is cheap enough for a race is not."""
         ...
 
     def record(self, judged: Judged) -> Attempt:
@@ -189,9 +194,9 @@ class Outcome:
     best : dict
         For each engine, the best candidate of each effort, in the order of the efforts.
     judged : tuple of Judged
-        All candidates that were judged, ...
+        All candidates that were judged.
     attempts : tuple of Attempt
-        ... and their records.
+        The records of these candidates.
     seconds : tuple of float
         The time that the candidates of each engine took.
     failures : dict
@@ -210,7 +215,7 @@ class Outcome:
 
 @dataclass(eq=False)
 class _Standing:
-    """An engine in the race: the candidates that go on, those of the present size, and the best of each size."""
+    """An engine in the race: candidates for the next size, all of the present size, and the best of each size."""
 
     engine: Engine
     kept: list[Judged] = field(default_factory=list)
@@ -235,9 +240,9 @@ def race(
     """Return the best candidates of all engines, by successive halving over the efforts of a schedule.
 
     The schedule depends on the data alone: every engine makes its first effort before any makes its second. Time only
-    decides where it is cut: engines check the ``clock``, which they share, and the race ends with what it has. The
-    clock counts once there is a first candidate. An engine whose efforts cost much ends if it is far behind. An engine
-    that fails with one of the ``tolerated`` errors does not go on.
+    decides where it is cut: engines check the ``clock``, which they share, and the race ends with the candidates that
+    were judged. The clock counts once there is a first candidate. An engine whose efforts cost much ends if it is far
+    behind. An engine that fails with one of the ``tolerated`` errors makes no further effort.
     """
     standings = [_Standing(engine) for engine in engines]
     everything: list[Judged] = []
@@ -286,7 +291,7 @@ def _make(
     standings: Sequence[_Standing],
     note: Callable[[Judged], None],
 ) -> None:
-    """Judge the candidates of an engine that go on, and variants of the best, and let few go on."""
+    """Make an effort of an engine: judge its candidates and variants of the best, and keep few for the next effort."""
     limit = effort.rival * min((each.error for other in standings for each in other.best), default=np.inf)
     if standing.best and not standing.best[-1].error <= limit:
         standing.is_done = True

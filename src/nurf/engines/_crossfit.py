@@ -1,4 +1,4 @@
-"""How sure a fit to few samples is, from refits without each of several folds."""
+"""How sure a fit to few samples is, from fits without each of several folds."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class CrossFit:
         refit: Callable[[Jet], Network],
         n_folds: int,
     ) -> CrossFit:
-        """Return the cross-fit of ``network``, which was fitted to ``jet``, with refits to the rest of each fold."""
+        """Return the cross-fit of ``network``, which was fitted to ``jet``, with fits to the rest of each fold."""
         fold_of = assign_folds(jet, n_folds)
         folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
         return cls.of(network, [refit(jet[~fold]) for fold in folds], [jet[fold] for fold in folds])
@@ -123,7 +123,7 @@ class CrossFit:
     def output_errors(self) -> Array:
         """The root mean square error of each output, and one standard error, of shape (k,).
 
-        The fit was chosen by the errors at the same samples, if on other folds, and was lucky with them.
+        The fit was chosen by errors at the same samples, and was lucky with them.
         """
         luck = 1 + standard_error(self.effective)
         return np.asarray(luck * np.sqrt(np.mean(self.errors**2, axis=0)))
@@ -135,8 +135,12 @@ class CrossFit:
         mean squares over all folds, the second the median over the folds. Neither is less than 1.
         """
         true = np.array([np.mean(self.errors[self.fold_of == j] ** 2, axis=0) for j in range(len(self.folds))])
-        estimated = np.maximum(np.square(estimates), np.finfo(float).tiny)
-        pooled, typical = true.sum(axis=0) / estimated.sum(axis=0), np.median(true / estimated, axis=0)
+        estimated = np.square(estimates)
+        known, ratios = estimated > 0, np.ones_like(true)  # an estimate of zero says nothing
+        np.divide(true, estimated, out=ratios, where=known)
+        totals = np.sum(true, axis=0, where=known), np.sum(estimated, axis=0, where=known)
+        pooled = np.divide(*totals, out=np.ones(true.shape[1]), where=totals[1] > 0)
+        typical = np.median(ratios, axis=0)
         return np.sqrt(np.maximum(pooled, 1.0)), np.sqrt(np.maximum(typical, 1.0))
 
     @property

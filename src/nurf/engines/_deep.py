@@ -1,4 +1,4 @@
-"""How training of a deep network starts and what it minimises: first weights, units, and the numbers of the policy."""
+"""How training of a deep network starts and what it minimises: first weights, units, and the numbers of training."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DeepSetting:
 
 @dataclass(frozen=True)
 class DeepOptions:
-    """The numbers of the policy by which deep networks are trained.
+    """The numbers by which deep networks are trained.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ class DeepOptions:
     last_share : float, default 0.2
         Steps of the last cycle, on all rows, in units of those before.
     rival : float, default 10
-        Training ends if its error is larger than that of another engine by this factor. On the functions on which deep
-        networks were the best in the end, the first cycle of the first setting was behind by at most 4.
+        Training ends if its error is larger than the error of another engine by this factor. On the functions on which
+        deep networks were the best in the end, the first cycle of the first setting was behind by at most 4.
     held_out : int, default 500
-        With many samples, a fold has so many of them.
+        Number of samples of a fold, if there are many samples.
     max_sampled : int, default 5000
-        Hyperplanes are sampled from at most so many rows.
+        The largest number of rows from which hyperplanes are sampled.
     bandwidth : float, default 0.5
         Of the densities that need one, for inputs with mean zero and variance one.
     reach : float, default 1.5
@@ -103,7 +103,7 @@ class DeepOptions:
     reach: float = 1.5
 
     def steps_for(self, n_samples: int, policy: Policy) -> int:
-        """Return the default number of steps of a run for so many samples."""
+        """Return the default number of steps of a run for ``n_samples`` samples."""
         return self.few_steps if n_samples <= policy.few_samples else self.n_steps
 
     def cycle(self, share: float, n_steps: int) -> int:
@@ -115,7 +115,7 @@ class DeepOptions:
         return max(round(share * n_steps), min(self.min_cycle, -(-n_steps // 4)))
 
     def folds_of(self, n_samples: int, policy: Policy) -> tuple[int, int]:
-        """Return into how many folds so many samples are split, and without how many of them a network is trained.
+        """Return the number of folds of ``n_samples`` samples, and without how many of them a network is trained.
 
         >>> [DeepOptions().folds_of(n, Policy()) for n in (3, 100, 1000, 10_000)]
         [(3, 3), (5, 5), (5, 1), (20, 1)]

@@ -30,41 +30,41 @@ class Learning:
     Parameters
     ----------
     rows : tuple of int
-        Scales are learned on parts of the data with about so many rows first, from the smallest to all: a step costs
-        the third power of the number of rows.
+        Numbers of rows of the parts of the data on which scales are learned before all data: a step costs the third
+        power of the number of rows.
     min_samples : int
-        The smallest part has at least so many samples, ...
+        The least number of samples of a part.
     part : float
-        ... and the largest at most this share of them.
+        The largest share of all samples that a part has.
     part_steps : int
-        Steps of L-BFGS on each part, ...
+        Steps of L-BFGS on each part.
     steps : tuple of int
-        ... and on all data, if they are no more than these parts, and if they are more.
+        Steps of L-BFGS on all data, if these have at most the rows of the first part, of the second, or more.
     trial_steps : int
         Steps after which the best of several starts is chosen.
     n_starts : tuple of int
-        Numbers of starts that are tried, those of the smallest criterion, on parts of these sizes and on more rows.
+        Numbers of starts of the smallest criterion that are tried, on parts of these sizes and on more rows.
     power : float
         Candidates are averaged with their inverse leave-one-out errors to this power as weights.
     least_weight : float
-        Those whose weight is less than this share of the largest are left out, ...
+        Members of an average whose weight is less than this share of the largest are left out.
     most : int
-        ... and all but so many of the best, ...
+        The largest number of members.
     most_rows : int
-        ... or fewer, so that their number times that of the rows is at most this.
+        The largest product of the number of members and the number of rows; one member always stays.
     energy : float
         The share of the mean square of the gradients that the directions of a linear map hold.
     max_mapped : int
-        Up to so many inputs any linear map is tried; with more, one to half as many directions or fewer, ...
+        The largest number of inputs for which any linear map is tried. With more inputs, a map has at most half of
+        their number of directions.
     map_rows : int
-        ... if there are so many rows for each entry of the map: with fewer, one is found that makes any values look
-        smooth.
+        The least number of rows for each entry of a map: with fewer, a map is found that makes any values look smooth.
     refit_steps : int
-        Steps of L-BFGS of refits whose scales are learned without a fold, ...
+        Steps of L-BFGS if scales are learned without a fold.
     refit_starts : int
-        ... from the best of so many starts.
+        Number of starts, of which the best is taken, if scales are learned without a fold.
     threaded_rows : int
-        From so many rows on, linear algebra takes more than one thread.
+        The number of rows from which linear algebra takes more than one thread.
     prior : Prior
     """
 
@@ -102,7 +102,7 @@ class Learning:
         return int(np.searchsorted(np.array(self.rows) / self.part, n_rows))
 
     def averaged(self, errors: Array, n_rows: int) -> tuple[Index, Array]:
-        """Return which candidates go on to so many rows, by their errors (m,), and their weights, the largest first."""
+        """Return which candidates are averaged for ``n_rows`` rows, by their errors (m,), and the weights, falling."""
         least = float(np.min(errors))
         ratios = np.ones(len(errors))
         np.divide(least, errors, out=ratios, where=errors > least)
@@ -202,9 +202,9 @@ class Problem:
     scales : Scales
         The family of maps that one is learned from.
     criterion : Criterion
-        What is minimised, ...
+        The function to minimise.
     prior : Prior
-        ... together with this.
+        Its negative logarithm is added to the criterion.
     clock : Clock
         Until when.
     """

@@ -59,7 +59,7 @@ def fit_least_squares(
     rule: Rule | None = None,
     max_precise_operations: float = MAX_PRECISE_OPERATIONS,
 ) -> ShallowFit:
-    """Return the same for a least-squares problem.
+    """Return the fit of a least-squares problem, with alpha chosen from a path.
 
     If the largest alpha of the default path is the best, larger ones are tried too. If the smallest is, smaller ones
     are tried in the precise form, unless that takes more than ``max_precise_operations``.

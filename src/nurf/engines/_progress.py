@@ -22,12 +22,12 @@ BLOCKS_INTERVAL = 5.0  # seconds between two lines while blocks are added up
 
 
 def watch_attempts(verbose: int, seconds: float = np.inf) -> RaceProgress | None:
-    """Return what is called with each attempt of a race that may take so many seconds, or None for silence."""
+    """Return a function to call with each attempt of a race with a budget of ``seconds``, or None for silence."""
     return RaceProgress(seconds) if verbose else None
 
 
 def watch_blocks(n_rows: int, problems: Sequence[tuple[Features, Loss]], verbose: int) -> Callable[[int], None] | None:
-    """Return what is called with the number of rows whose normal equations are done, or None for silence.
+    """Return a function to call with the number of rows whose normal equations are done, or None for silence.
 
     Log how long all of them may take on this machine alone, if long.
     """
@@ -48,7 +48,7 @@ def watch_blocks(n_rows: int, problems: Sequence[tuple[Features, Loss]], verbose
 
 
 def watch_path(verbose: int) -> Callable[[SparseStep], None] | None:
-    """Return what is called with each step of the path of sparse training, or None for silence."""
+    """Return a function to call with each step of the path of sparse training, or None for silence."""
     if not verbose:
         return None
     return lambda step: _say(
@@ -57,7 +57,7 @@ def watch_path(verbose: int) -> Callable[[SparseStep], None] | None:
 
 
 def watch_cycles(verbose: int) -> Callable[[DeepCycle], None] | None:
-    """Return what is called with each cycle of the training of a deep network, or None for silence."""
+    """Return a function to call with each cycle of the training of a deep network, or None for silence."""
     if not verbose:
         return None
     return lambda cycle: _say(

@@ -2,7 +2,7 @@
 
 Huber's loss is quadratic up to a threshold and linear beyond. Its minimiser is also the least-squares fit to *cleaned*
 data, in which what is beyond the threshold is moved towards the fit until it is at the threshold. So the data are
-cleaned, and all the rest stays what it is: the race, the sampling of the neurons, leave-one-out and refits on folds.
+cleaned, and nothing else changes: the race, the sampling of the neurons, leave-one-out and fits without a fold.
 """
 
 from __future__ import annotations

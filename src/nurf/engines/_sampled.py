@@ -36,8 +36,8 @@ GROWTH = 3.0  # ratio of the sizes, so that all smaller ones together cost less 
 ROWS_PER_NEURON = {True: 4, False: 8}  # below the last size, with derivatives and without, which say less
 MAX_ROWS = 20_000  # from which hyperplanes are sampled; candidates are judged on a quarter of these
 MAX_PRECISE_OPERATIONS = 4e10  # of fits with very small alphas, before the last size
-MAX_REFIT_SAMPLES = 1000  # up to which the optimism of leave-one-out is measured by refits: with more it is near one
-MIN_HELD_OUT = 120  # samples that these refits do not see, a fold at a time
+MAX_REFIT_SAMPLES = 1000  # up to which fits without folds measure the optimism of leave-one-out: with more it is near 1
+MIN_HELD_OUT = 120  # samples that these fits do not see, a fold at a time
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Split:
     held : array of shape (n,), optional
         The mask of the samples that are held out.
     rest : Jet, optional
-        Samples that are not fitted and judge, too.
+        Further samples that are not fitted and judge.
     """
 
     task: Task
@@ -232,7 +232,7 @@ class SampledEngine:
         return candidate.setting.activation.typical_width, -loss.gradients, -loss.hessians
 
     def judge(self, candidate: Any, size: int, before: Judged | None = None) -> Judged:
-        """Return the evidence for a candidate: by refits without each fold, or by samples that leave a fit."""
+        """Return the evidence for a candidate: from fits without each fold, or from samples that leave a fit."""
         self.clock.check()
         start, where = time.perf_counter(), str(size)
         if where not in self._cache:
@@ -256,6 +256,22 @@ class SampledEngine:
         self._memory[stages] = judged
         return judged
 
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return the candidate with its errors at samples of some of the folds, without which it is fitted again.
+
+        A sample that leaves a fit in closed form had a part in the placement of the neurons.
+        """
+        if self.refits or not self._is_measured:
+            return judged
+        self.clock.check()
+        jet, stages = self.task.jet, self._of(judged)
+        errors, weights = np.full((len(jet), jet.y[:1].size), np.nan), np.where(jet.has_value, jet.weights(0), 0.0)
+        for split, state in zip(self._splits(FOLDS), self._states(stages, FOLDS), strict=True):
+            assert split.held is not None
+            held = split.held & jet.has_value
+            errors[held] = (jet.y[held] - state.fit.network.value(jet.X[held])).reshape(-1, errors.shape[1])
+        return replace(judged, evidence=Evidence(errors[jet.has_value], weights[jet.has_value]))
+
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a candidate."""
         loss = self._of(judged).setting.loss
@@ -265,8 +281,8 @@ class SampledEngine:
         """Return the network of a candidate, fitted to all data, with its estimated error.
 
         ``given`` are the data with all derivatives that are known, to which gradients without a fold are compared. If
-        candidates are judged by leave-one-out, their errors are multiplied by the factor by which those of refits
-        without some of the folds are too small.
+        candidates are judged by leave-one-out, their errors are multiplied by the factor by which leave-one-out errors
+        of fits without some of the folds are too small.
         """
         stages = self._of(judged)
         (state,) = self._states(stages, ALL)
@@ -278,7 +294,7 @@ class SampledEngine:
             held_out = [given[rows] for rows in fold_masks(given, self.policy)]
             crossfit = CrossFit.of(fit.network, [each.network for each in refits], held_out)
             return replace(fit, output_errors=judged.evidence.output_errors, crossfit=crossfit)
-        if self.has_other_rows or not 2 <= self.n_values <= MAX_REFIT_SAMPLES:
+        if not self._is_measured:
             return fit
         folds, refits = self._splits(FOLDS), [each.fit for each in self._states(stages, FOLDS)]
         held_out = [self.task.jet[each.held].only(()) for each in folds]
@@ -292,7 +308,12 @@ class SampledEngine:
         jet, policy = self.task.jet, self.policy
         few_rows = row_total(jet) < policy.rows_per_parameter * jet.n_features
         limit = MAX_REFIT_SAMPLES if few_rows and policy.few_samples else policy.few_samples
-        return 2 <= self.n_values <= limit and not self.has_other_rows
+        return self.n_values <= limit and not self.has_other_rows and len(self.folds) > 1
+
+    @property
+    def _is_measured(self) -> bool:
+        """Whether fits without some of the folds show how optimistic leave-one-out is: not with many samples."""
+        return self.n_values <= MAX_REFIT_SAMPLES and not self.has_other_rows and len(self.folds) > 1
 
     @cached_property
     def n_values(self) -> int:

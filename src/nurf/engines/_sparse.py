@@ -185,7 +185,7 @@ def _crossfit(
     options: SparseOptions,
     n_folds: int,
 ) -> CrossFit:
-    """Return what the network becomes if it is trained once more without each of the folds, from where it is."""
+    """Return the cross-fit of a network that is trained once more without each of the folds, from where it is."""
     start, size = in_columns(fit.network), fit.network.features.n_neurons
 
     def refit(part: Jet) -> ShallowNetwork:
@@ -338,15 +338,15 @@ class SparseEngine:
         return ()
 
     def family(self, candidate: Hashable) -> Hashable:
-        """Return the same for all."""
+        """Return the candidate: there is only one."""
         return candidate
 
     def kind(self, candidate: Hashable) -> Hashable:
-        """Return the same for all."""
+        """Return the candidate: there is only one."""
         return candidate
 
     def simplicity(self, candidate: Hashable) -> tuple[float, ...]:
-        """Return the same for all."""
+        """Return nothing to compare: there is only one candidate."""
         return ()
 
     def judge(self, candidate: Hashable, size: int, before: Judged | None = None) -> Judged:
@@ -355,6 +355,10 @@ class SparseEngine:
         began = time.perf_counter()
         fit = self.run(lambda _: self.clock.check())
         return Judged(self, candidate, size, self._evidence(fit), time.perf_counter() - began, fit)
+
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return the candidate as it is: its evidence is honest."""
+        return judged
 
     def record(self, judged: Judged) -> Attempt:
         """Return the record of the candidate."""

@@ -38,7 +38,7 @@ class Task:
     domain : Domain or None
         The set that the hyperplanes of a uniform density must meet; by default the unit ball.
     max_rows : int or None
-        Hyperplanes are sampled from at most so many rows.
+        The largest number of rows from which hyperplanes are sampled.
     max_precise_operations : float
         See ``fit_least_squares``.
     dtype : numpy.float64 or numpy.float32

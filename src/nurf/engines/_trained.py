@@ -186,7 +186,7 @@ class TrainedEngine:
         return candidate
 
     def kind(self, candidate: Hashable) -> Hashable:
-        """Return the same for all settings."""
+        """Return the name of the engine: all settings represent the same functions."""
         return self.name
 
     def simplicity(self, candidate: Any) -> tuple[float, ...]:
@@ -206,6 +206,10 @@ class TrainedEngine:
         error = evidence.error if np.isfinite(evidence.error) else np.nan
         done = DeepCycle(runs.n_steps + size, last_loss(advanced), error, seconds, str(candidate))
         return Judged(self, candidate, size, evidence, seconds, Runs(advanced, (*runs.history, done)))
+
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return the candidate as it is: its evidence is honest."""
+        return judged
 
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a setting."""

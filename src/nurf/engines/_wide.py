@@ -160,16 +160,20 @@ class WideEngine:
         return ()
 
     def family(self, candidate: Hashable) -> Hashable:
-        """Return the same for all."""
+        """Return the candidate: there is only one."""
         return candidate
 
     def kind(self, candidate: Hashable) -> Hashable:
-        """Return the same for all."""
+        """Return the candidate: there is only one."""
         return candidate
 
     def simplicity(self, candidate: Hashable) -> tuple[float, ...]:
-        """Return the same for all."""
+        """Return nothing to compare: there is only one candidate."""
         return ()
+
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return the candidate as it is: its evidence is honest."""
+        return judged
 
     def record(self, judged: Judged) -> Attempt:
         """Return the record of the candidate."""

@@ -210,7 +210,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         clock: Clock,
         scaling: Scaling | None = None,
     ) -> Prepared:
-        """Return what the parameters mean for the data: the engines that fit them until the clock ends.
+        """Return the engines that fit the data as the parameters say, until the clock ends.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         rng : numpy.random.Generator
         clock : Clock
         scaling : Scaling, optional
-            The units, if they are not those of the parameters.
+            The units, in place of those that the parameters ask for.
         """
 
     @abstractmethod
@@ -260,10 +260,10 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the values at the points, of shape (n,) or (n, k).
 
-        With ``return_std`` also their standard deviations, of the same shape: those of new measurements, noise
-        included. Those of sampled networks are those of ridge regression in the Bayesian view with more than 150
-        samples; with fewer, and for trained networks, they come from samples that are left out in folds. Those of
-        infinitely wide networks are those of the process, calibrated with samples that are left out.
+        With ``return_std`` also the standard deviations of new measurements, of the same shape, noise included. For
+        sampled networks they come from ridge regression in the Bayesian view with more than 150 samples; with fewer,
+        and for trained networks, from samples that are left out in folds. For infinitely wide networks they come from
+        the process, calibrated with samples that are left out.
 
         Arrays on disk are read in blocks. Dask arrays give Dask arrays, which compute nothing until they are asked.
         """
@@ -307,14 +307,14 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         Quantiles over samples ``k`` of ``f_{-k}(x) +- |y_k - f_{-k}(x_k)|``, with fits ``f_{-k}`` without the sample.
         For samples that are exchangeable with the new ones, the coverage is at least ``2 coverage - 1``, whatever their
         distribution, and in practice about ``coverage`` (Barber, Candes, Ramdas, Tibshirani 2021). Up to 150 samples
-        leave in seven folds, and neurons are sampled without them (CV+). More samples leave one by one, in closed form,
-        and the neurons stay (the jackknife+). The width and alpha are always those of all samples. Shallow networks
+        leave in five folds, and neurons are sampled without them (CV+). More samples leave one by one, in closed form,
+        and the neurons stay (the jackknife+). The width and alpha are always chosen with all samples. Shallow networks
         with trained neurons are trained again without each of five folds (CV+). Deep ones are trained without each of
         five folds up to 150 samples, and with more without one fold, whose errors are put around the fit without it
-        (split conformal). Their setting and the end of their training were chosen by the same errors, among few. Those
-        of infinitely wide networks are ``f(x) +- q s(x)`` with the standard deviation ``s`` of the process and a
-        quantile ``q`` of the errors at samples that are left out, in units of theirs. Arrays on disk and those of Dask
-        are treated as by ``predict``.
+        (split conformal). Their setting and the end of their training were chosen by the same errors, among few.
+        Intervals of infinitely wide networks are ``f(x) +- q s(x)`` with the standard deviation ``s`` of the process
+        and a quantile ``q`` of the errors at samples that are left out, in units of their standard deviations. Arrays
+        on disk and of Dask are treated as by ``predict``.
         """
         if not (is_number(coverage) and 0 < coverage < 1):
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")

@@ -50,7 +50,7 @@ AUTO_IMPROVEMENT = 0.05  # by which each further size must lower the error then
 
 @dataclass(frozen=True)
 class Choices:
-    """The parameters of ``RandomFeatureRegressor`` that say what is raced, with their meaning.
+    """The parameters of ``RandomFeatureRegressor`` that say which candidates take part in a race, with their meaning.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Choices:
     dtype: Any
 
     def engines(self, jet: Jet, rule: Rule, rng: np.random.Generator) -> list[SampledEngine]:
-        """Return what is raced: on all data and, unless the parameters rule that out, on the values alone."""
+        """Return the engines of a race: for all data and, unless the parameters rule that out, for the values alone."""
         activations = self.activations()
         space = self._space(jet, activations)
         sizes = self._sizes(activations[0], space)
@@ -89,7 +89,7 @@ class Choices:
         return [engine, replace(engine, task=replace(task, jet=values), space=space, data="values alone")]
 
     def _space(self, jet: Jet, activations: tuple[Activation, ...]) -> Space:
-        """Return what may be chosen for the data, as the parameters say."""
+        """Return the settings that may be chosen for the data, as the parameters say."""
         activation = activations[0]
         named, order = named_density(self.density, activation), sampling_order(jet, activation)
         density = Nonlocal(order) if named is None else named
@@ -124,7 +124,7 @@ class Choices:
         return (*general, AxisAligned(order, None)) if jet.n_features > 1 else general
 
     def _sources(self, activation: Activation, densities: tuple[Density, ...]) -> tuple[Source, ...]:
-        """Return what stages may sample from."""
+        """Return the sources from which stages may sample."""
         growth = self._growth(activation)
         if growth is None or not any(density.needs for density in densities):
             return (FromData(),)

@@ -38,27 +38,29 @@ class DeepFeatureRegressor(BlockwiseRegressor):
 
     The hyperplanes of the first layer are sampled from a density built from derivative data; from there all weights are
     trained by SOAP, Adam in the eigenbases of Shampoo's factors, on the mean squared error of the values plus
-    ``gradient_weight`` times that of the gradients. Inputs and values are scaled inside; all derivatives, in and out,
-    are in the units of the data.
+    ``gradient_weight`` times the mean squared error of the gradients. Inputs and values are scaled inside; all
+    derivatives, in and out, are in the units of the data.
 
-    Some rows are held out of the training. They decide between the settings that the parameters leave open, end the
-    training when more steps would fit noise, and say how large the error is. At the end a short cycle of steps takes
-    all rows. ``report()`` shows what was tried and the course of the training.
+    Some rows are held out of the training, and judge. All settings that the parameters leave open are trained for a
+    short cycle of steps, the best one for a long cycle, too. The network after the long cycle is taken, unless the one
+    after the short cycle is clearly better. At the end a short cycle takes all rows. ``report()`` shows the candidates
+    and the course of the training.
 
     Parameters
     ----------
     hidden : sequence of int, default (64, 64, 64, 64, 64)
         Numbers of neurons of the hidden layers.
     steps : int or "auto", default "auto"
-        Steps of a run without the rows that are held out. "auto" is 2700, or 700 with up to 150 samples, for which
-        there are five runs, each without a fold.
+        Steps of the long cycle, without the rows that are held out. "auto" is 2700, or 700 with up to 150 samples, for
+        which there are five runs, each without a fold.
     time_budget : float, optional
-        Seconds that a fit may take. Then there are longer and longer cycles of steps, each twice as long as the one
-        before, and the last one that ends in time counts. ``n_iter_`` tells how many steps that are.
+        Seconds after which the training ends. Then cycles follow each other, each with twice as many steps as the one
+        before, until the time is over; a cycle that did not come to its end does not count. The first cycle of the
+        first setting is trained however short the budget is. ``n_iter_`` is the number of steps that were taken.
     gradient_weight : float or "auto", default "auto"
         Weight of the squared residual of a gradient in the loss, relative to that of a value, both in scaled units.
-        "auto" tries the weight with which both count the same, and 0: derivatives are only used if they clearly lower
-        the error of the rows that are held out.
+        "auto" tries the weight with which both count the same, and 0, and goes on with the one of the smaller error at
+        the rows that are held out.
     activation : {"tanh", "silu"} or Nonlinearity, default "tanh"
         The activation of all layers.
     density : str or Density, default "auto"
@@ -76,7 +78,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     random_state : int, RandomState, Generator or None, default None
         Seed for the first weights, the batches, and the rows that are held out.
     verbose : int, default 0
-        1 to write a line for each cycle of the training to the standard error.
+        1 to write a line for each candidate that is the best so far to the standard error.
 
     Attributes
     ----------
@@ -87,9 +89,9 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     density_ : Density
         The density of the first layer.
     n_steps_ : int
-        Steps of a run: the parameter ``steps``, or what "auto" or the time budget was turned into.
+        Steps of the long cycle: the parameter ``steps``, or the number that "auto" stands for.
     n_iter_ : int
-        Steps that were taken from the first weights of the network to the last, those of earlier fits included.
+        Steps that were taken from the first weights of the network to the last, earlier fits included.
     n_samples_ : int
         Number of samples that were fitted.
     fit_ : DeepFit
@@ -98,8 +100,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         The change of units.
     estimated_error_ : float or array of shape (k,)
         The estimated root mean square error at new points, in the units of each output, from the rows that are held
-        out; NaN with fewer than three of them. It is that of the network before its last cycle, which takes these rows
-        too and lowers it a little.
+        out; NaN with fewer than three of them. The last cycle, which takes these rows too, lowers it a little.
     uncertainty_ : CrossFit
         The uncertainty of the fit, in scaled units, from the same rows.
     gradient_check_ : DerivativeCheck or None
@@ -192,7 +193,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         clock: Clock,
         scaling: Scaling | None = None,
     ) -> Prepared:
-        """Return what is trained, from the network of ``start`` if there is one."""
+        """Return the engine of the training, from the network of ``start`` on if there is one."""
         if start is not None:
             require_shape(jet, start.network)
         if scaling is None:
@@ -295,7 +296,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         )
 
     def _spec(self, jet: Jet, found: list[Warning]) -> DeepSpec:
-        """Return what is trained, as the parameters say, and note warnings in ``found``."""
+        """Return the spec of the network and its training from the parameters, and note warnings in ``found``."""
         if not isinstance(self.warm_start, bool | np.bool_):
             raise ValueError(f"`warm_start` must be True or False, got {self.warm_start!r}")
         activation = self.activation
@@ -307,7 +308,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         return DeepSpec(self._hidden(jet), activation, self._settings(jet, "gradients" in jet.known and not zero))
 
     def _settings(self, jet: Jet, informative: bool) -> tuple[DeepSetting, ...]:
-        """Return what may be chosen; ``informative`` if gradients are known that are not all zero."""
+        """Return the settings to try; ``informative`` if gradients are known that are not all zero."""
         named = named_density(self.density, Sigmoid())
         if named is not None and (missing := named.missing(jet)):
             got = " and ".join(sorted(jet.known)) or "no derivatives"

@@ -33,9 +33,10 @@ class KernelFeatureRegressor(NetworkRegressor):
     With infinitely many neurons, ridge regression becomes kernel regression (paper, sections 2 and 3). The prediction
     is the mean of a Gaussian process with the kernel ``s^2 k(A x, A x')`` and an unknown constant (or affine) mean,
     given all values and derivatives with their noise. The linear map ``A`` (a scale for each input, or a map to few
-    directions), the noise of values, and that of derivatives (of all, or of each partial) are learned from the data.
-    Few samples do not tell kernels and maps apart, so that several are averaged. All derivatives, in and out, are in
-    the units of the data. Nothing is random.
+    directions), the noise of values, and the noise of derivatives (of all, or of each partial) are learned from the
+    data, on parts of the samples first. Few samples do not tell kernels and maps apart, so that several are averaged.
+    The values alone are fitted, too, and this fit is taken if it is clearly better at samples that the fits did not
+    see. All derivatives, in and out, are in the units of the data. Nothing is random.
 
     The time of a fit grows with the third power of the number of rows: values, and partial derivatives. With more than
     some hundred samples, ``RandomFeatureRegressor`` is faster, and often better.
@@ -59,8 +60,8 @@ class KernelFeatureRegressor(NetworkRegressor):
         of the values.
     max_rows : int, default 5000
         The largest number of values and derivatives that are fitted. If there are more, all values are used, and the
-        derivatives of samples that are spread evenly. If there are more values, samples that are spread evenly are
-        fitted, and the error is estimated at the others.
+        derivatives of samples that are spread evenly. If there are more values than that, samples that are spread
+        evenly are fitted, and the others also judge the fit.
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
@@ -93,8 +94,9 @@ class KernelFeatureRegressor(NetworkRegressor):
     scaling_ : Scaling
         The change of units.
     estimated_error_ : float or array of shape (k,)
-        The estimated root mean square error at new points, in the units of each output; NaN with fewer than three
-        samples, from which nothing can be estimated.
+        The estimated root mean square error at new points, in the units of each output: each sample leaves the fit in
+        closed form. If there are fewer than 20 rows for each parameter of ``A``, its scales are learned without the
+        fold of the sample. NaN with fewer than three samples, from which nothing can be estimated.
     gradient_check_ : DerivativeCheck or None
         The comparison of the gradients with the values; None if there was none.
     uncertainty_ : ProcessPosterior
@@ -161,7 +163,7 @@ class KernelFeatureRegressor(NetworkRegressor):
         return Prepared(engines, scaling, scaled, check, tuple(found), clock, held_out is not None, jet.X.std(axis=0))
 
     def _engines(self, jet: Jet, validation: Jet | None, clock: Clock) -> tuple[WideEngine, ...]:
-        """Return what is fitted: all data that ``max_rows`` allows and, if there are derivatives, the values alone."""
+        """Return engines for all data that ``max_rows`` allows and, if there are derivatives, for the values alone."""
         learning = Learning()
         engine = WideEngine(
             jet,

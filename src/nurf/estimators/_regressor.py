@@ -47,15 +47,15 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
     from derivative data, the outer weights ``c_n`` and the polynomial ``p`` are found by ridge regression. Inputs and
     values are scaled inside; all derivatives, in and out, are in the units of the data.
 
-    What is left open by the parameters is chosen by a race: many settings are compared with few neurons, few with more,
-    and one or two with all. ``report()`` shows what was tried. The race also fits the values alone, and uses
-    derivatives only if they clearly lower the estimated error.
+    The parameters that are left open are chosen by a race: many candidates are compared with few neurons, few with
+    more, and one or two with all, by their errors at samples that they did not see. ``report()`` shows the best of each
+    size. Some candidates are fitted to the values alone; one of these is taken if it is clearly better.
 
     Parameters
     ----------
     n_neurons : int or "auto", default 1000
-        Number of neurons. Fewer are used if more do not lower the estimated error. "auto" increases the number from 150
-        up to 4050 as long as each step lowers the estimated error by 5%.
+        Number of neurons. Fewer are used if a smaller network of the race is clearly better. "auto" increases the
+        number from 150 up to 4050 as long as each step lowers the estimated error by 5%.
     density : str or Density, default "auto"
         The density of the hyperplanes: "uniform", "active_subspace", "local", "axis_aligned", "nonlocal",
         "representation", or an object of ``nurf.densities``. "auto" chooses from local, axis-aligned, nonlocal and
@@ -72,8 +72,8 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         within 5% of the best.
     selection : {"loo", "gcv"}, default "loo"
         How errors are estimated if there are more than 150 samples and no validation samples: closed-form
-        leave-one-out, or generalised cross-validation, which is faster and less reliable. With fewer samples they are
-        estimated by refits on five folds.
+        leave-one-out, or generalised cross-validation, which is faster and less reliable. With up to 150 samples each
+        candidate is fitted without each of five folds.
     gradient_weight : float or "auto", default "auto"
         Weight of the squared residual of a gradient in the loss, relative to that of a value, both in scaled units.
         "auto" chooses from 0, 0.001, 0.01 and 0.1.
@@ -114,8 +114,8 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
     random_state : int, RandomState, Generator or None, default None
         Seed for sampling the hyperplanes.
     verbose : int, default 0
-        1 to write the progress of the race to the standard error. A fit that may take more than a minute says so
-        beforehand, by a warning of the logger "nurf", whatever this is.
+        1 to write the progress of the race to the standard error. If adding up more than 20,000 rows may take more than
+        a minute, a warning of the logger "nurf" says so beforehand, whatever this is.
 
     Attributes
     ----------
@@ -146,8 +146,8 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
     gradient_check_ : DerivativeCheck or None
         The comparison of the gradients with the values; None if there was none.
     uncertainty_ : CrossFit or Posterior
-        The uncertainty of the fit, in scaled units: from refits on folds up to 150 samples, and of the outer weights
-        with more.
+        The uncertainty of the fit, in scaled units: from fits without each fold up to 150 samples, and of the outer
+        weights with more.
     n_features_in_ : int
     feature_names_in_ : array of shape (d,)
 

@@ -336,7 +336,7 @@ def _best(attempts: list[Attempt], condition: Callable[[Attempt], bool]) -> floa
 
 
 def _race(attempts: tuple[Attempt, ...], unit: str = "neurons") -> list[tuple[str, str]]:
-    """Return, for each size, how many arms were tried in which time, and the best of them."""
+    """Return, for each size, how many candidates were tried in which time, and the best of them."""
     lines = []
     for size in sorted({attempt.size for attempt in attempts}):
         tried = sorted((attempt for attempt in attempts if attempt.size == size), key=lambda attempt: attempt.error)

@@ -111,7 +111,7 @@ class SparseFeatureRegressor(ShallowRegressor):
         more without each of five folds, from where it is, and the errors are those at the samples of the folds; with
         validation samples they are those at these and at the training samples. NaN with fewer than three samples.
     uncertainty_ : CrossFit
-        The uncertainty of the fit, in scaled units, from the same refits.
+        The uncertainty of the fit, in scaled units, from the same fits without a fold.
     fit_ : SparseFit
         The fit in scaled units, with all steps in its history.
     scaling_ : Scaling

@@ -29,9 +29,9 @@ from nurf.jets import Jet
 
 DEFAULT_ENGINES = ("wide", "sampled", "trained")
 FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError)  # of one engine; the others go on
-USUAL_BUDGET = 20.0  # seconds for which the sizes of engines are meant; they grow with a larger budget
+USUAL_BUDGET = 20.0  # seconds; the largest sizes of engines grow with a larger budget
 ROWS = 1500  # of an infinitely wide network; the time grows with their third power
-NEURONS, MANY_NEURONS, MANY = 1000, 2400, 1000  # sampled, with fewer and with more than so many samples
+NEURONS, MANY_NEURONS, MANY = 1000, 2400, 1000  # sampled neurons with at most, and with more than, the third in samples
 HEADER = ("engine", "estimated error", "seconds", "setting")
 
 
@@ -44,8 +44,8 @@ class Standing:
     engine : str
         Its name.
     error : float
-        The estimated root mean square error at new points, in units of the standard deviation of the values, outputs
-        added up; infinite if there is no fit, or too few samples to know.
+        The root mean square error of the best candidate at samples that it did not see, in units of the standard
+        deviation of the values, outputs added up; infinite if there is no fit, or too few samples to know.
     seconds : float
         Time that the engine took.
     setting : str
@@ -66,7 +66,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Leaderboard(Sequence[Standing]):
-    """What all engines did, the best first: a table in a terminal and in a notebook, and a sequence of its rows."""
+    """What all engines did, the chosen one first: a table in a terminal and in a notebook, a sequence of its rows."""
 
     rows: tuple[Standing, ...]
 
@@ -103,29 +103,36 @@ class Leaderboard(Sequence[Standing]):
 class Surrogate(NetworkRegressor):
     """Regression by the network that is expected to be the best, whichever way it is fitted.
 
-    Three engines fit a network each: an infinitely wide one with learned scales (``KernelFeatureRegressor``), unless
-    there are too many samples for that; a shallow one with sampled neurons (``RandomFeatureRegressor``); and a deep one
-    with all weights trained (``DeepFeatureRegressor``). The one with the smallest estimated error is taken. Errors are
-    estimated at samples that the fits did not see.
+    Three engines take part in one race: infinitely wide networks with learned scales (``KernelFeatureRegressor``),
+    shallow ones with sampled neurons (``RandomFeatureRegressor``), and deep ones with all weights trained
+    (``DeepFeatureRegressor``). Candidates of all engines are judged by their errors at the same samples, which the fits
+    did not see, with a small effort first and few of them with more. Two candidates are compared in pairs, sample by
+    sample: a later engine wins if it is clearly better, and in doubt the earlier one is taken.
+
+    If the gradients lie in few directions of the inputs, at most half as many as there are inputs, these directions are
+    found once, and all engines fit functions of them. Sampled networks are also fitted to all inputs, and win if the
+    directions were not enough. Linear maps of the inputs that infinitely wide networks learn are candidates for the
+    sampling of neurons.
 
     Parameters
     ----------
     time_budget : float or None, default 20
-        Seconds that a fit may take. Engines are larger for a larger budget, and smaller on a machine that is too slow
-        for them. If the budget suffices, it alone decides how large they are, so that the same ``random_state`` gives
-        the same model. None for no limit, with the sizes for 20 seconds.
+        Seconds after which a fit ends with the best candidate so far; the first candidate is fitted however short the
+        budget is. The order of candidates and efforts depends on the data and ``random_state`` alone, and time only
+        decides where it is cut, so that two fits that come to the end (``finished_``) are the same. Only budgets above
+        20 seconds add larger networks at the end. None for no deadline, with the networks for 20 seconds.
     engines : "auto", or sequence of str and estimators, default "auto"
-        The engines: "wide", "sampled", "trained", "sparse" (``SparseFeatureRegressor``, which takes no account of the
-        budget), or regressors of this package, which are fitted as they are. "auto" is the first three, or "wide" alone
-        with up to ten samples for each input, which do not tell the others apart. They are fitted in this order, as
-        long as there is time. The first one wins in doubt.
+        The engines: "wide", "sampled", "trained", "sparse" (``SparseFeatureRegressor``, which checks the deadline
+        between the steps of its path only), or regressors of this package, with their own parameters. "auto" is wide,
+        sampled and trained networks, whatever the number of samples. In doubt the earlier engine of two is taken.
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
     random_state : int, RandomState, Generator or None, default None
         Seed of the random numbers of all engines.
     verbose : int, default 0
-        1 to write a line for each engine to the standard error, 2 for the progress of each of them.
+        1 to write a line for each candidate that is the best so far to the standard error, with the time that is left;
+        in a terminal the others are counted. 2 to write the steps of sparse training, too.
 
     Attributes
     ----------
@@ -134,7 +141,9 @@ class Surrogate(NetworkRegressor):
     engine_ : str
         The name of its engine.
     leaderboard_ : Leaderboard
-        The engines, their estimated errors, what they chose and how long they took.
+        The engines, the errors of their best candidates, what these are and how long the engines took.
+    finished_ : bool
+        Whether the race came to its end before the deadline. If not, more time may give a better model.
     network_ : Network
         The fitted network, as a function of unscaled inputs.
     fit_ : Fit
@@ -142,8 +151,8 @@ class Surrogate(NetworkRegressor):
     scaling_ : Scaling
         The change of units.
     estimated_error_ : float or array of shape (k,)
-        The estimated root mean square error at new points, in the units of each output; NaN with fewer than three
-        samples.
+        The estimated root mean square error at new points, in the units of each output, corrected for the choice of the
+        best of all candidates; NaN with fewer than three samples.
     uncertainty_ : Uncertainty or None
         The uncertainty of the fit, in scaled units.
     gradient_check_ : DerivativeCheck or None
@@ -220,7 +229,7 @@ class Surrogate(NetworkRegressor):
         progress: RaceProgress | None,
         clock: Clock,
     ) -> Choice:
-        """Return what the engines found, and note which of them failed."""
+        """Return the choice between the candidates of all engines, and note the engines that failed."""
         places = {id(model): place for place, (_, model) in enumerate(models)}
         try:
             choice = decide([each.engine for each in contenders], POLICY, progress, clock, FAILURES)
@@ -237,7 +246,7 @@ class Surrogate(NetworkRegressor):
     def _scalings(self, jet: Jet, check: DerivativeCheck | None, model: NetworkRegressor) -> list[Scaling | None]:
         """Return the units in which a model is fitted: few directions of many inputs, if there are such.
 
-        One engine sees all inputs, too: if it wins, the directions were not all.
+        Sampled networks are also fitted to all inputs: if these win, the directions were not enough.
         """
         reduced = few_directions(jet, Scaling.fit(jet))
         if reduced is None or (check is not None and check.consistent is False):
