@@ -248,10 +248,11 @@ class Surrogate(NetworkRegressor):
 
         Sampled networks are also fitted to all inputs: if these win, the directions were not enough.
         """
-        reduced = few_directions(jet, Scaling.fit(jet))
+        whole = Scaling.fit(jet)
+        reduced = few_directions(jet, whole)
         if reduced is None or (check is not None and check.consistent is False):
             return [None]
-        return [reduced, None] if isinstance(model, RandomFeatureRegressor) else [reduced]
+        return [reduced, whole] if isinstance(model, RandomFeatureRegressor) else [reduced]
 
     def _models(self, jet: Jet) -> list[tuple[str, NetworkRegressor]]:
         """Return the names of the engines and the estimators whose parameters they have."""
