@@ -254,7 +254,7 @@ class TestFolds:
         X = points[rng.integers(20, size=100)]
         folds = assign_folds(Jet(X, rng.normal(size=100)), 5)
         for point in points:
-            assert len(set(folds[np.all(X == point, axis=1)])) <= 1
+            assert len(set(folds[np.all(point == X, axis=1)])) <= 1
         assert set(folds) == set(range(5))
 
     def test_a_fold_has_nothing_to_do_with_the_order_of_the_points(self):
