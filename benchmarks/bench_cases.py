@@ -15,10 +15,10 @@ from measuring import Row, compare, peak_above, seconds, slope
 from nurf import DeepFeatureRegressor, Jet, RandomFeatureRegressor, SparseFeatureRegressor, problems
 from nurf.activations import Sigmoid
 from nurf.densities import ActiveSubspace, Local, Nonlocal, Representation, Uniform
+from nurf.engines import ALPHAS, fit_outer, fit_random
 from nurf.networks import Features
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
 from nurf.solvers.ridge import NormalEquations
-from nurf.engines import ALPHAS, fit_outer, fit_random
 
 DENSITIES = (Uniform(), ActiveSubspace(), Local(jitter=0.05), Nonlocal(bandwidth=0.05), Representation())
 PRECISIONS = (np.float32, np.float64)

@@ -19,8 +19,8 @@ import numpy as np
 
 from nurf import problems
 from nurf.activations import Sigmoid
-from nurf.solvers import LogPenalty, Loss
 from nurf.engines import fit_sparse
+from nurf.solvers import LogPenalty, Loss
 from reproduction.authors import reference as authors_errors
 from reproduction.cases import CASES
 from reproduction.plan import Scope, trained

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from nurf.densities import ActiveSubspace, Density, Local, Nonlocal, Representation, Uniform
+from nurf.engines import fit_adaptive, fit_outer, fit_sparse
 from nurf.jets import Jet
 from nurf.networks import Ball, Features, Hyperplanes, ShallowNetwork
 from nurf.solvers import L1, LogPenalty, Validation
-from nurf.engines import fit_adaptive, fit_outer, fit_sparse
 from reproduction.arrays import Array
 from reproduction.cases import Case
 from reproduction.results import Neurons, Result, Row

@@ -10,12 +10,11 @@ from nurf import Jet, RandomFeatureRegressor, problems
 from nurf.activations import Heaviside, Sigmoid, Softplus
 from nurf.densities import Local, Nonlocal, Uniform
 from nurf.densities._base import Density
-from nurf.networks import Features
-from nurf.solvers import Rule, Validation
-from nurf.solvers.ridge import NormalEquations
-from nurf.solvers.ridge import LeftOut
 from nurf.engines import ALPHAS, FromResidual, Setting, Task, fit_adaptive, fit_outer, fit_random, stage_counts
 from nurf.engines._stages import grow
+from nurf.networks import Features
+from nurf.solvers import Rule, Validation
+from nurf.solvers.ridge import LeftOut, NormalEquations
 
 
 @dataclass(frozen=True)

@@ -649,6 +649,13 @@ def test_many_points_and_many_inputs(n, d):
     assert check_derivatives(X, y, -gradients).message == "the gradients have the wrong sign"
 
 
+def test_many_inputs_and_many_samples():
+    """More neighbours than points among which the order of the rows is searched."""
+    rng = np.random.default_rng(0)
+    X, a = rng.uniform(-1, 1, (700, 160)), rng.normal(size=160)
+    assert check_derivatives(X, np.sin(X @ a), np.cos(X @ a)[:, None] * a).consistent is not False
+
+
 def test_a_grid():
     x = np.stack(np.meshgrid(*[np.linspace(0, 1, 20)] * 2), axis=-1).reshape(-1, 2)
     y, gradients = np.sin(3 * x).sum(axis=1), 3 * np.cos(3 * x)

@@ -364,7 +364,7 @@ def test_attributes_are_those_of_the_network_not_of_a_size_that_was_left_out():
         stage, features = estimator.fit_.stage, estimator.fit_.network.features
         assert stage == estimator.fit_.history[-1]
         assert stage.n_neurons == features.n_neurons == len(estimator.hyperplanes_) < 150
-        assert {trial.size for trial in estimator.fit_.attempts} == {6, 18, 54, 150}
+        assert {attempt.size for attempt in estimator.fit_.attempts} == {6, 18, 54, 150}
         assert estimator.width_ == np.mean(stage.setting.activation.width)
         assert estimator.density_ == stage.setting.density
         assert estimator.gradient_weight_ == stage.setting.loss.gradients == estimator.fit_.loss.gradients
@@ -405,20 +405,20 @@ class TestEstimatedDerivatives:
         y = smooth(X)[0]
         auto, asked = model().fit(X, y), model(derivatives="estimate").fit(X, y)
         assert_array_equal(auto.predict(X), asked.predict(X))
-        assert any("network" in trial.label for trial in auto.fit_.attempts)
+        assert any("network" in attempt.label for attempt in auto.fit_.attempts)
 
 
 class TestSize:
     @pytest.mark.parametrize("noise", [0.0, 0.5])
     def test_grows_as_long_as_that_helps(self, noise):
-        """Each size must lower the error by 5%; of errors within 2%, the one of the most regular arm counts."""
+        """Each size must lower the error by 5%; of errors within 2%, the one of the most regular candidate counts."""
         wave, rng = problems.get("planar_wave"), np.random.default_rng(0)
         X = wave.sample(160, rng)
         estimator = model("auto").fit(X, wave.value(X) + noise * rng.normal(size=160))
-        trials = estimator.fit_.attempts
-        sizes = sorted({trial.size for trial in trials})
+        attempts = estimator.fit_.attempts
+        sizes = sorted({attempt.size for attempt in attempts})
         assert sizes == [150, 450, 1350, 4050][: len(sizes)]
-        smallest = [min(trial.error for trial in trials if trial.size == size) for size in sizes]
+        smallest = [min(attempt.error for attempt in attempts if attempt.size == size) for size in sizes]
         for last, before in zip(smallest[1:-1], smallest, strict=False):
             assert last < 0.95 * 1.02 * before
         if len(sizes) < 4:
@@ -491,10 +491,10 @@ class TestReport:
         without = ("none were given", "not used", "used in the sampling only: ")
         assert lines["derivatives in the loss"].startswith(f"gradients {weight:g}" if weight else without)
         assert ("estimated derivatives" in lines["density"]) == estimator.estimated_
-        for tried in {trial.size for trial in fit.attempts}:
-            trials = [trial for trial in fit.attempts if trial.size == tried]
-            assert lines[f"race, {tried} neurons"].startswith(f"{len(trials)} tried in ")
-            best = min(trials, key=lambda trial: trial.error)
+        for tried in {attempt.size for attempt in fit.attempts}:
+            attempts = [attempt for attempt in fit.attempts if attempt.size == tried]
+            assert lines[f"race, {tried} neurons"].startswith(f"{len(attempts)} tried in ")
+            best = min(attempts, key=lambda attempt: attempt.error)
             assert f"{best.error:.2g}  {best.label} ({best.data})" in text
         for label, value in report.lines:
             assert f"  {label}" in text

@@ -105,11 +105,6 @@ PARAMETERS = [
     (KernelFeatureRegressor, {"mean": "none"}, "`mean` must be one of 'constant', 'affine', got 'none'"),
     (KernelFeatureRegressor, {"selection": "gcv"}, "`selection` must be one of 'likelihood', 'loo', got 'gcv'"),
     (KernelFeatureRegressor, {"max_rows": 0}, "`max_rows` must be a whole number >= 1, got 0"),
-    (
-        KernelFeatureRegressor,
-        {"max_rows": 39},
-        "at most `max_rows` = 39 values, .*, got 40: use RandomFeatureRegressor",
-    ),
     (KernelFeatureRegressor, {"check_gradients": None}, "`check_gradients` must be 'warn', 'raise' or False, got None"),
     (KernelFeatureRegressor, {"verbose": -1}, "`verbose` must be a whole number >= 0, got -1"),
     (DeepFeatureRegressor, {"hidden": ()}, r"`hidden` must be one or more whole numbers >= 1, got \(\)"),

@@ -52,8 +52,8 @@ def model(n_neurons=60, **parameters):
 
 
 def tried_estimates(estimator):
-    """Whether an arm with all the data sampled from derivatives that a network estimated."""
-    return any("from the network" in trial.label for trial in estimator.fit_.attempts if trial.data == "all data")
+    """Whether a candidate with all the data sampled from derivatives that a network estimated."""
+    return any("from the network" in each.label for each in estimator.fit_.attempts if each.data == "all data")
 
 
 BOTH = pytest.mark.parametrize("model", [model, automatic], ids=["plain", "automatic"])
@@ -517,7 +517,7 @@ class TestDensity:
 
     @pytest.mark.parametrize("activation", ["sigmoid", "softplus"])
     def test_auto_estimates_what_is_not_known(self, activation):
-        """Which arm wins depends on rounding; which arms start does not."""
+        """Which candidate wins depends on rounding; which ones start does not."""
         jet = draw(n=160)
         estimator = automatic(activation=activation)
         assert tried_estimates(estimator.fit(jet.X, jet.y))

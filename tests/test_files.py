@@ -126,7 +126,7 @@ def noisy(model, n_outputs=0, kinds=()):
 MODELS = {
     "surrogate": surrogate,
     "partial fit": partly,
-    "surrogate wide": lambda: noisy(Surrogate(random_state=0)),
+    "surrogate wide": lambda: noisy(Surrogate(engines=["wide"], random_state=0)),
     "few samples": lambda: sampled(width="auto"),
     "many samples": lambda: sampled(200, width="auto"),
     "values only": lambda: sampled(200, kinds=()),

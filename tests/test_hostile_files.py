@@ -219,11 +219,9 @@ class TestNewerMinorVersions:
     def test_a_field_that_is_not_known_is_named(self, path, files):
         header, arrays = parts(files["sampled"])
         header["nurf"] = "9.9.9"
-        trial = next(entry for entry in header["objects"] if entry.get("object") == "Trial")
-        trial["fields"]["colour"] = "red"
-        match = (
-            r"Trial: it has no field 'colour' here \(the file was written by nurf 9.9.9: a newer version may read it\)"
-        )
+        attempt = next(entry for entry in header["objects"] if entry.get("object") == "Attempt")
+        attempt["fields"]["colour"] = "red"
+        match = r"Attempt: it has no field 'colour' here \(the file was written by nurf 9.9.9: a newer version may read"
         assert_refused(path, signed(header, arrays, version=(1, 7)), match)
 
     def test_a_parameter_that_is_not_known_is_named(self, path, files):

@@ -10,11 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import dense
 from nurf import Jet, RandomFeatureRegressor, load
+from nurf.engines import fit_outer
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
 from nurf.solvers.ridge import Convergence, IterativeRidge, LeastSquares, NormalEquations, PrimalRidge, _least_squares
 from nurf.solvers.ridge import _sums as sums
 from nurf.solvers.ridge._iterative import Iterations, conjugate_gradients
-from nurf.engines import fit_outer
 from pairwise import pairwise
 
 ALPHAS = np.array([1e-2, 1e-4, 1e-6])

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nurf._scaling import Scaling
 from nurf.activations import Sigmoid
+from nurf.engines._metrics import LinearMap
 from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
-from nurf.engines._metrics import LinearMap
 
 N, D = 12, 3
 KINDS = ["box", "ball", None]

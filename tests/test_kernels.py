@@ -14,11 +14,11 @@ from sklearn.kernel_ridge import KernelRidge
 from nurf import problems
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, SmoothActivation, Softplus
 from nurf.densities import Nonlocal, Uniform
+from nurf.engines import fit_random
 from nurf.jets import Jet
 from nurf.kernels import FiniteRankKernel, UniformKernel, rkhs_norm
 from nurf.networks import Ball, Features, Hyperplanes, ShallowNetwork
 from nurf.solvers.ridge import LeastSquares
-from nurf.engines import fit_random
 from pairwise import pairwise
 
 R = 1.3

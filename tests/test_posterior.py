@@ -8,12 +8,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dense import functionals, make_features, normal_matrix, ridge, sample, total_weight
+from nurf.engines import fit_outer
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
 from nurf.solvers import Loss
 from nurf.solvers.ridge import DualRidge, Posterior, PreciseRidge, PrimalRidge
 from nurf.solvers.ridge._posterior import MAX_LEFT_OUT, MIN_SAMPLES
-from nurf.engines import fit_outer
 from pairwise import pairwise
 
 D, N_SAMPLES, ALPHA = 2, 14, 1e-3

@@ -510,35 +510,48 @@ class TestPosterior:
         assert_array_equal(found[1], residuals[1])
         assert_array_equal(np.delete(found, 1, axis=0), np.delete(held_out.errors, 1, axis=0))
 
-    def test_refits_without_a_sample_are_samples_that_leave(self):
-        """Folds of one sample each, with the same scales and noise, and with weights of which the noise depends."""
+    def without_each(self, jet):
+        """Errors of values (n, k) and of gradients (n, k, d) of the processes without each sample, at that sample."""
+        found = []
+        for k in range(N_SAMPLES):
+            rest, sample = make_process(jet[np.arange(N_SAMPLES) != k]).network(jet.y.shape[1:]), jet[[k]]
+            found.append((sample.y - rest.value(sample.X), sample.gradients - rest.gradient(sample.X)))
+        return tuple(np.concatenate(errors) for errors in zip(*found, strict=True))
+
+    def test_errors_are_those_of_processes_without_the_sample(self):
+        """With the same scales and noise, and with weights of which the noise depends."""
         w = np.linspace(0.2, 3.0, N_SAMPLES)
         jet = replace(plain((2,)).only(("gradients",)), sample_weight=w)
-        process = make_process(jet)
-        rests = [make_process(jet[np.arange(N_SAMPLES) != k]) for k in range(N_SAMPLES)]
-        refitted = HeldOutErrors.by_refits(rests, [jet[[k]] for k in range(N_SAMPLES)])
-        left_out = HeldOutErrors.one_by_one(process, D)
-        for name in ("errors", "gradient_errors"):
-            assert_allclose(getattr(refitted, name), getattr(left_out, name), rtol=1e-6, atol=1e-8)
-        # the variances of the process are those of all samples, or of the others
-        scale = np.sqrt([rest.variances / process.variances for rest in rests])
-        assert_allclose(refitted.deviations, left_out.deviations * scale, rtol=1e-6)
-        assert_allclose(
-            refitted.gradient_deviations, left_out.gradient_deviations * scale[..., None], rtol=1e-6, atol=1e-8
-        )
+        left_out, (errors, slopes) = HeldOutErrors.one_by_one(make_process(jet), D), self.without_each(jet)
+        assert_allclose(left_out.errors, errors, rtol=1e-6, atol=1e-8)
+        assert_allclose(left_out.gradient_errors, slopes, rtol=1e-6, atol=1e-8)
         luck = 1 + 1 / np.sqrt(2 * w.sum() ** 2 / np.sum(w**2))
-        assert_allclose(refitted.output_errors, luck * np.sqrt(np.average(refitted.errors**2, axis=0, weights=w)))
+        assert_allclose(left_out.output_errors, luck * np.sqrt(np.average(errors**2, axis=0, weights=w)))
 
-    def test_typical_errors_are_those_of_refits(self):
+    @pytest.mark.parametrize("make", [plain, apart, lambda outputs: plain(outputs).only(())], ids=["", "apart", "none"])
+    def test_errors_of_folds_are_those_of_their_processes(self, make):
+        """Samples without a value are in folds, too; what is expected are the deviations of another process."""
+        jet = make((2,))
+        fold_of = np.arange(len(jet)) % 3
+        processes = [make_process(jet, noise=factor * NOISE) for factor in (1.0, 2.0, 3.0)]
+        parts = [HeldOutErrors.one_by_one(process, D) for process in processes]
+        expected = HeldOutErrors.one_by_one(make_process(jet), D)
+        found = HeldOutErrors.of_folds(parts, [fold_of == fold for fold in range(3)], jet.has_value, expected)
+        values = np.flatnonzero(jet.has_value)
+        assert_array_equal(found.errors, [parts[fold_of[k]].errors[i] for i, k in enumerate(values)])
+        slopes = [parts[fold_of[k]].gradient_errors[k] for k in range(len(expected.gradient_errors))]
+        assert_array_equal(found.gradient_errors, slopes)
+        assert_array_equal(found.deviations, expected.deviations)
+        assert_array_equal(found.gradient_deviations, expected.gradient_deviations)
+
+    def test_typical_errors_are_those_of_processes_without_the_sample(self):
         """The root of the product of the mean absolute errors of values and of partials, two outputs added up."""
         w = np.linspace(0.2, 3.0, N_SAMPLES)
         jet = replace(plain((2,)).only(("gradients",)), sample_weight=w)
-        rests = [make_process(jet[np.arange(N_SAMPLES) != k]) for k in range(N_SAMPLES)]
-        refitted = HeldOutErrors.by_refits(rests, [jet[[k]] for k in range(N_SAMPLES)])
-        values = np.average(np.abs(refitted.errors), axis=0, weights=w)
-        slopes = np.average(np.abs(refitted.gradient_errors).mean(axis=2), axis=0, weights=w)
-        expected = np.sqrt(np.hypot(*values) * np.hypot(*slopes))
-        assert_allclose(typical_error(make_process(jet)), expected, rtol=1e-6)
+        errors, slopes = (np.abs(part) for part in self.without_each(jet))
+        values = np.average(errors, axis=0, weights=w)
+        partials = np.average(slopes.mean(axis=2), axis=0, weights=w)
+        assert_allclose(typical_error(make_process(jet)), np.sqrt(np.hypot(*values) * np.hypot(*partials)), rtol=1e-6)
         bare = make_process(jet.only(()))
         alone = np.average(np.abs(HeldOutErrors.one_by_one(bare, D).errors), axis=0, weights=w)
         assert_allclose(typical_error(bare), np.hypot(*alone), rtol=1e-9)

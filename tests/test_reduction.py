@@ -5,13 +5,16 @@ import pytest
 from numpy.testing import assert_allclose
 
 import nurf
-from nurf import Jet, RandomFeatureRegressor
+from nurf import DeepFeatureRegressor, Jet, KernelFeatureRegressor, RandomFeatureRegressor
 from nurf._reduction import InputDirections, output_directions
 from nurf._scaling import Scaling
 from nurf.activations import ReLUPower, Sigmoid
 from nurf.estimators import _reduced
 from nurf.files._registry import RESULTS
-from nurf.networks import Features, Hyperplanes, ShallowNetwork
+from nurf.kernels import RADIAL_KERNELS, KernelAverage, KernelNetwork
+from nurf.kernels._functionals import Functionals
+from nurf.kernels._network import Centers
+from nurf.networks import DeepNetwork, Features, Hyperplanes, ShallowNetwork, Tanh
 
 
 class Ridges:
@@ -101,17 +104,52 @@ def test_noise_of_the_gradients_does_not_count_as_directions():
     assert 3 <= InputDirections.of(noisy, Scaling.fit(noisy)).rank() <= 8
 
 
+def shallow(rng):
+    normals = rng.standard_normal((5, 3))
+    planes = Hyperplanes(normals / np.linalg.norm(normals, axis=1)[:, None], rng.uniform(-1, 1, 5))
+    return ShallowNetwork(Features(planes, Sigmoid(0.3), 1), rng.standard_normal((9, 2)))
+
+
+def deep(rng):
+    shapes = [(3, 6), (6, 5), (5, 2)]
+    weights = [rng.standard_normal(shape) / np.sqrt(shape[0]) for shape in shapes]
+    return DeepNetwork(weights, [0.3 * rng.standard_normal(b) for _, b in shapes], Tanh(), (2,))
+
+
+def kernels(kernel, degree):
+    """A mean of two networks with values, first and second derivatives at points, along any directions."""
+
+    def network(rng):
+        points = rng.uniform(-1, 1, (5, 3))
+        centers = tuple(
+            Centers(
+                Functionals(points, np.array([0, 2, 4, 2]), tuple(rng.standard_normal((order, 4, 3)))),
+                rng.standard_normal((4, 2)),
+            )
+            for order in range(3)
+        )
+        return KernelNetwork(
+            kernel, rng.standard_normal((2, 3)), centers, rng.standard_normal((1 + 3 * degree, 2)), (2,)
+        )
+
+    return lambda rng: KernelAverage((network(rng), network(rng)), np.array([0.7, 0.3]))
+
+
+NETWORKS = {"shallow": shallow, "deep": deep} | {
+    f"{name} {degree}": kernels(kernel(), degree) for name, kernel in RADIAL_KERNELS.items() for degree in (0, 1)
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("kind", ["box", "ball"])
-def test_a_scaling_onto_directions_obeys_the_chain_rule(kind):
+def test_a_scaling_onto_directions_obeys_the_chain_rule(kind, name):
     """A network of the projected inputs, and its gradients and Hessians in both units, against finite differences."""
     rng = np.random.default_rng(5)
     jet = Ridges(7, 4, 2).jet(40, rng)
     plain = Scaling.fit(jet, kind)
     scaling = InputDirections.of(jet, plain).scaling(plain, 3, jet.X)
     assert np.max(np.linalg.norm(scaling.inputs(jet.X), axis=1)) == pytest.approx(1.0)
-    normals = rng.standard_normal((5, 3))
-    planes = Hyperplanes(normals / np.linalg.norm(normals, axis=1)[:, None], rng.uniform(-1, 1, 5))
-    network = ShallowNetwork(Features(planes, Sigmoid(0.3), 1), rng.standard_normal((9, 2)))
+    network = NETWORKS[name](rng)
     full, function = network.in_units_of(scaling), network.function(scaling)
 
     def value(X):
@@ -131,6 +169,35 @@ def test_a_scaling_onto_directions_obeys_the_chain_rule(kind):
     projected = scaling(Jet(X, value(X), gradients, hessians))
     assert_allclose(projected.gradients, network.gradient(projected.X), rtol=1e-8, atol=1e-8)
     assert_allclose(projected.hessians, network.hessian(projected.X), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [KernelFeatureRegressor(), DeepFeatureRegressor((24, 24), steps=400, random_state=0)],
+    ids=["wide", "deep"],
+)
+def test_other_networks_are_fitted_in_few_directions(engine, tmp_path):
+    """What is said of the inputs is said of all 20, and the fitted network is that of the predictions."""
+    rng = np.random.default_rng(4)
+    function = Ridges(20, 2)
+    jet, X, step = function.jet(60, rng), function.sample(200, rng), 1e-4
+    model = nurf.Surrogate(None, engines=[engine], random_state=0).fit(jet.X, jet.y, gradients=jet.gradients)
+    assert model.scaling_.x_basis.shape == (20, 2)
+    assert_allclose(model.network_.value(X), model.predict(X), rtol=1e-6, atol=1e-6)
+    assert_allclose(model.function()(X), model.predict(X), rtol=1e-6, atol=1e-6)
+    differences = [(model.predict(X[:5] + step * e) - model.predict(X[:5] - step * e)) / (2 * step) for e in np.eye(20)]
+    # coefficients of kernels cancel: 1e-9 of rounding over 2e-4, and squares of the step
+    assert_allclose(model.predict_gradient(X[:5]), np.transpose(differences), rtol=1e-4, atol=1e-4)
+    assert_allclose(model.network_.gradient(X), model.predict_gradient(X), rtol=1e-6, atol=1e-6)
+    gradients, deviations = model.predict_gradient(X, return_std=True)
+    assert gradients.shape == deviations.shape == (200, 20)
+    error = np.sqrt(np.mean((model.predict(X) - function.value(X)) ** 2))
+    assert error < 0.2 * np.std(jet.y)
+    model.save(tmp_path / "model.nurf")
+    assert_allclose(nurf.load(tmp_path / "model.nurf").predict(X), model.predict(X), rtol=0, atol=0)
+    if hasattr(model.model_, "relevance_"):
+        sizes = np.sqrt(np.mean(model.predict_gradient(jet.X) ** 2, axis=0)) * jet.X.std(axis=0) / jet.y.std()
+        assert_allclose(model.model_.relevance_, sizes, rtol=1e-6)
 
 
 def test_derivatives_along_directions_are_projected_too():

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from nurf import Jet, RandomFeatureRegressor, SparseFeatureRegressor, polish, problems
 from nurf.activations import Sigmoid
+from nurf.choosing import assign_folds
 from nurf.densities import Uniform
+from nurf.engines import CrossFit, fit_outer, fit_random, fit_sparse
+from nurf.engines import polish as polish_fit
 from nurf.networks import ShallowNetwork
 from nurf.solvers.sparse._misfit import Misfit
 from nurf.solvers.sparse._penalties import LogPenalty, row_sizes
-from nurf.engines import CrossFit, fit_outer, fit_random, fit_sparse
-from nurf.engines import polish as polish_fit
-from nurf.engines._crossfit import assign_folds
 
 CORNER = problems.get("corner")
 CHECKMARK = problems.get("checkmark", dimension=2)
@@ -39,10 +39,20 @@ class TestCrossFit:
     def test_each_fold_has_its_part_of_values_and_of_derivatives(self):
         y = np.where(np.arange(33) < 23, 1.0, np.nan)
         jet = Jet(np.linspace(-1, 1, 33)[:, None], y, np.ones((33, 1)))
-        folds = assign_folds(jet, 5, np.random.default_rng(0))
+        folds = assign_folds(jet, 5)
+        assert_array_equal(folds, assign_folds(jet, 5))
         for part, counts in ((jet.has_value, [5, 5, 5, 4, 4]), (~jet.has_value, [2] * 5)):
             assert sorted(np.bincount(folds[part]), reverse=True) == counts
-        assert set(assign_folds(jet[:3], 5, np.random.default_rng(0))) == {0, 1, 2}
+        assert set(assign_folds(jet[:3], 5)) == {0, 1, 2}
+
+    def test_equal_points_are_in_one_fold(self):
+        """With values or without: no fit sees the point at which it is judged."""
+        X = np.random.default_rng(0).integers(0, 5, (60, 2)).astype(float)
+        jet = Jet(X, np.where(np.arange(60) < 40, 1.0, np.nan), np.ones((60, 2)))
+        folds = assign_folds(jet, 5)
+        for point in np.unique(X, axis=0):
+            assert len(set(folds[np.all(point == X, axis=1)])) == 1
+        assert set(folds[jet.has_value]) == set(range(5))
 
     def test_refits_are_those_to_the_rest_of_each_fold(self):
         X, y, *_ = noisy(CORNER, 40)
@@ -55,8 +65,8 @@ class TestCrossFit:
             penalty = np.diag([fit.ridge_alpha * 8 * len(part)] * 8 + [0.0])
             return ShallowNetwork(features, np.linalg.solve(Z.T @ Z + penalty, Z.T @ part.y))
 
-        crossfit = CrossFit.by_refits(fit.network, jet, refit, 4, np.random.default_rng(5))
-        folds = assign_folds(jet, 4, np.random.default_rng(5))
+        crossfit = CrossFit.by_refits(fit.network, jet, refit, 4)
+        folds = assign_folds(jet, 4)
         errors = [y[folds == j] - refit(jet[folds != j]).value(X[folds == j]) for j in range(4)]
         assert_allclose(crossfit.errors[:, 0], np.concatenate(errors))
 

@@ -9,12 +9,12 @@ from scipy.optimize import minimize
 
 from nurf import Jet, RandomFeatureRegressor
 from nurf.activations import Heaviside, Sigmoid
+from nurf.engines import fit_huber, fit_outer
+from nurf.engines._robust import RobustLeaveOneOut, cleaned_derivatives
 from nurf.networks import Features, Hyperplanes
 from nurf.solvers import Loss
 from nurf.solvers._coverage import calibration
 from nurf.solvers.ridge import LeastSquares
-from nurf.engines import fit_huber, fit_outer
-from nurf.engines._robust import RobustLeaveOneOut, cleaned_derivatives
 
 K = 1.345
 NORMAL = 1.6448536269514722  # the 0.95 quantile of a normal distribution, so that 0.9 of it are within

@@ -12,6 +12,7 @@ from sklearn.linear_model import Ridge as SklearnRidge
 from dense import factor
 from nurf._blocks import BLOCK_ELEMENTS
 from nurf.activations import ReLU, Sigmoid
+from nurf.engines import fit_outer
 from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Validation
@@ -26,7 +27,6 @@ from nurf.solvers.ridge import (
     largest_near_best,
 )
 from nurf.solvers.ridge._cholesky import RESOLVED
-from nurf.engines import fit_outer
 from pairwise import pairwise
 
 D, WIDTH = 3, 0.3

@@ -22,6 +22,9 @@ from sklearn.linear_model import Lasso
 from nurf import Jet, RandomFeatureRegressor, problems
 from nurf.activations import Heaviside, ReLU, Sigmoid
 from nurf.densities import Nonlocal
+from nurf.engines import fit_outer, fit_random
+from nurf.engines._polish import polish
+from nurf.engines._sparse import fit_sparse
 from nurf.estimators._sparse import SparseFeatureRegressor
 from nurf.estimators._sparse import polish as polish_model
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
@@ -35,9 +38,6 @@ from nurf.solvers.sparse._misfit import Misfit
 from nurf.solvers.sparse._moves import merge, prune, removal_costs, remove_redundant, train
 from nurf.solvers.sparse._objective import Objective
 from nurf.solvers.sparse._penalties import L1, LogPenalty, Squared, row_sizes
-from nurf.engines import fit_outer, fit_random
-from nurf.engines._polish import polish
-from nurf.engines._sparse import fit_sparse
 from row_by_row import many_patterns, random_network
 
 BUMP, WAVE, CHECKMARK = (

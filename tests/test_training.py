@@ -10,10 +10,10 @@ from sklearn.linear_model import LinearRegression
 from dense import factor
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.densities import Local, Nonlocal, Uniform
+from nurf.engines import fit_outer, fit_random
 from nurf.jets import Jet
 from nurf.networks import Box, Features, Hyperplanes, ShallowNetwork
 from nurf.solvers import GeneralizedCrossValidation, Validation
-from nurf.engines import fit_outer, fit_random
 
 D = 3
 

@@ -13,9 +13,6 @@ from threadpoolctl import threadpool_info
 
 from nurf import Jet, KernelFeatureRegressor
 from nurf._threads import threads_for
-from nurf.jets import DERIVATIVE_KINDS
-from nurf.kernels import RADIAL_KERNELS, GaussianKernel, MaternKernel
-from nurf.solvers.process import CRITERIA, Process, ProcessRows, RestrictedLikelihood, row_total
 from nurf.engines import Learning, WideLane, fit_wide, n_directions, thinned
 from nurf.engines._learning import Candidate, Problem, learn
 from nurf.engines._scales import (
@@ -29,6 +26,9 @@ from nurf.engines._scales import (
     starts,
 )
 from nurf.engines._wide import _with_noise
+from nurf.jets import DERIVATIVE_KINDS
+from nurf.kernels import RADIAL_KERNELS, GaussianKernel, MaternKernel
+from nurf.solvers.process import CRITERIA, Process, ProcessRows, RestrictedLikelihood, row_total
 
 PAIRS = [(kernel, name) for kernel in RADIAL_KERNELS for name in CRITERIA]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
@@ -74,8 +73,11 @@ def decide(
     if not outcome.best:
         raise NothingFittedError(outcome.failures)
     ordered = [outcome.best[place] for place in sorted(outcome.best)]
-    with suppress(TimeUpError):  # then the evidence of the race decides
+    finished = outcome.finished
+    try:
         ordered = [[each.engine.confirmed(each) for each in best] for best in ordered]
+    except TimeUpError:  # then the evidence of the race decides
+        finished = False
     finalists, last = tuple(best_effort(best, policy) for best in ordered), tuple(best[-1] for best in ordered)
     winner = simplest(finalists, policy)
     optimism = selection_optimism([each.evidence for each in outcome.judged], policy.n_draws)
@@ -87,7 +89,7 @@ def decide(
         outcome.attempts,
         outcome.seconds,
         outcome.failures,
-        outcome.finished,
+        finished,
     )
 
 

@@ -21,7 +21,7 @@ class Policy:
         Scales of an infinitely wide network that were learned from at least this many rows for each of them hardly know
         single samples: leave-one-out errors in closed form differ by less than 15% from errors with scales that were
         learned without the sample. With fewer rows they can be seven times too small (200 scales, 161 rows). Sampled
-        networks are judged by refits on folds, too, if there are fewer rows for each input.
+        networks are also judged by fits without each fold if there are fewer rows for each input.
     margin : float, default 0.02
         Errors that differ by less than this share are equal; the simpler candidate is kept.
     exact : float, default 1e-11

@@ -173,7 +173,7 @@ class Engine(Protocol):
         ...
 
     def confirmed(self, judged: Judged) -> Judged:
-        """Return a candidate with evidence that is honest, if what is cheap enough for a race is not."""
+        """Return a candidate with honest evidence, if the evidence that is cheap enough for a race is not honest."""
         ...
 
     def record(self, judged: Judged) -> Attempt:

@@ -304,7 +304,7 @@ class SampledEngine:
 
     @cached_property
     def refits(self) -> bool:
-        """Whether candidates are judged by refits without each fold: if samples, or rows for each input, are few."""
+        """Whether candidates are judged by fits without each fold: if samples, or rows for each input, are few."""
         jet, policy = self.task.jet, self.policy
         few_rows = row_total(jet) < policy.rows_per_parameter * jet.n_features
         limit = MAX_REFIT_SAMPLES if few_rows and policy.few_samples else policy.few_samples

@@ -37,7 +37,7 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, from which ``nurf.load`` returns it with the same predictions, bit by bit.
 
-        The file holds numbers and names, and no code. It is written in one step: whoever reads it meanwhile sees the
+        The file holds numbers and names, and no code, and is written in one step: whoever reads it meanwhile sees the
         file that was there before, or the new one.
 
         Raises
@@ -146,7 +146,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             Sample weights, for instance inverse variances of the noise. Their unit means nothing.
         derivative_weight : array of shape (n,) or (m,), optional
             Weights of the derivatives of each sample, for instance if their noise varies. Default is ``sample_weight``.
-            They are in the unit of ``sample_weight``, and factors of ``gradient_weight`` and ``hessian_weight``.
+            Weights are in the unit of ``sample_weight``, and factors of ``gradient_weight`` and ``hessian_weight``.
         validation : (X, y), Jet or float, optional
             Samples on which, together with the training samples, the error is estimated (the paper's rule). A number
             between 0 and 1 splits off this share of the samples. By default the error is estimated on the training
@@ -280,8 +280,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     def predict_gradient(self, X: Any, return_std: bool = False) -> Any:
         """Return the gradients at the points, of shape (n, d) or (n, k, d), and by choice their standard deviations.
 
-        These are calibrated with the gradients of samples that are left out. If none were given, they are a guess, and
-        a warning says so. Arrays on disk and those of Dask are treated as by ``predict``.
+        Deviations are calibrated with the gradients of samples that are left out. If none were given, they are a guess,
+        and a warning says so. Arrays on disk and of Dask are treated as by ``predict``.
         """
         return self._in_pieces(self._predict_gradient, X, ("d",), return_std)
 
@@ -337,7 +337,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     def predict_hessian(self, X: Any) -> Any:
         """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d).
 
-        Arrays on disk and those of Dask are treated as by ``predict``.
+        Arrays on disk and of Dask are treated as by ``predict``.
         """
         return self._in_pieces(self._predict_hessian, X, ("d", "d"))
 

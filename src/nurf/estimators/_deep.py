@@ -56,7 +56,8 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     time_budget : float, optional
         Seconds after which the training ends. Then cycles follow each other, each with twice as many steps as the one
         before, until the time is over; a cycle that did not come to its end does not count. The first cycle of the
-        first setting is trained however short the budget is. ``n_iter_`` is the number of steps that were taken.
+        first setting is trained however short the budget is. ``n_iter_`` is the number of steps that were taken. For
+        data in blocks it is no deadline.
     gradient_weight : float or "auto", default "auto"
         Weight of the squared residual of a gradient in the loss, relative to that of a value, both in scaled units.
         "auto" tries the weight with which both count the same, and 0, and goes on with the one of the smaller error at

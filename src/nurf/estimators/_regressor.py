@@ -72,8 +72,8 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         within 5% of the best.
     selection : {"loo", "gcv"}, default "loo"
         How errors are estimated if there are more than 150 samples and no validation samples: closed-form
-        leave-one-out, or generalised cross-validation, which is faster and less reliable. With up to 150 samples each
-        candidate is fitted without each of five folds.
+        leave-one-out, or generalised cross-validation, which is faster and less reliable. With up to 150 samples (1000
+        with fewer than 20 values and derivatives for each input) each candidate is fitted without each of five folds.
     gradient_weight : float or "auto", default "auto"
         Weight of the squared residual of a gradient in the loss, relative to that of a value, both in scaled units.
         "auto" chooses from 0, 0.001, 0.01 and 0.1.
@@ -146,8 +146,8 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
     gradient_check_ : DerivativeCheck or None
         The comparison of the gradients with the values; None if there was none.
     uncertainty_ : CrossFit or Posterior
-        The uncertainty of the fit, in scaled units: from fits without each fold up to 150 samples, and of the outer
-        weights with more.
+        The uncertainty of the fit, in scaled units: from fits without each fold up to 150 samples (or 1000, as for
+        ``selection``), and of the outer weights with more.
     n_features_in_ : int
     feature_names_in_ : array of shape (d,)
 

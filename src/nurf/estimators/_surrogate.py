@@ -111,8 +111,8 @@ class Surrogate(NetworkRegressor):
 
     If the gradients lie in few directions of the inputs, at most half as many as there are inputs, these directions are
     found once, and all engines fit functions of them. Sampled networks are also fitted to all inputs, and win if the
-    directions were not enough. Linear maps of the inputs that infinitely wide networks learn are candidates for the
-    sampling of neurons.
+    directions were not enough. If there are many samples, neurons are also sampled in the linear map of the inputs that
+    infinitely wide networks learn.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Surrogate(NetworkRegressor):
         The change of units.
     estimated_error_ : float or array of shape (k,)
         The estimated root mean square error at new points, in the units of each output, corrected for the choice of the
-        best of all candidates; NaN with fewer than three samples.
+        best of all candidates, and a standard error; NaN with fewer than three samples.
     uncertainty_ : Uncertainty or None
         The uncertainty of the fit, in scaled units.
     gradient_check_ : DerivativeCheck or None
@@ -248,10 +248,11 @@ class Surrogate(NetworkRegressor):
 
         Sampled networks are also fitted to all inputs: if these win, the directions were not enough.
         """
-        reduced = few_directions(jet, Scaling.fit(jet))
+        whole = Scaling.fit(jet)
+        reduced = few_directions(jet, whole)
         if reduced is None or (check is not None and check.consistent is False):
             return [None]
-        return [reduced, None] if isinstance(model, RandomFeatureRegressor) else [reduced]
+        return [reduced, whole] if isinstance(model, RandomFeatureRegressor) else [reduced]
 
     def _models(self, jet: Jet) -> list[tuple[str, NetworkRegressor]]:
         """Return the names of the engines and the estimators whose parameters they have."""
