@@ -12,7 +12,8 @@ import nurf
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("decisions/*.md")])
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")  # [text](path), with a relative path
 TREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
 CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
@@ -23,7 +24,11 @@ def test_links_of_the_readme_lead_to_files(target):
     assert (ROOT / target).exists()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def page_name(page):
+    return page.relative_to(DOCS).with_suffix("").as_posix()
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=page_name)
 def test_links_of_the_pages_lead_to_files(page):
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
@@ -31,13 +36,13 @@ def test_links_of_the_pages_lead_to_files(page):
 
 def test_every_page_is_in_the_table_of_contents():
     entries = [
-        re.sub(r".*<(.*)>", r"\1", line)
+        (page.parent / re.sub(r".*<(.*)>", r"\1", line)).relative_to(DOCS).as_posix()
         for page in PAGES
         for tree in TREE.findall(page.read_text(encoding="utf-8"))
         for line in tree.splitlines()
         if line and not line.startswith(":")
     ]
-    pages = {page.stem for page in PAGES} - {"index"}
+    pages = {page_name(page) for page in PAGES} - {"index"}
     missing = pages - set(entries)
     assert not missing, f"add {', '.join(missing)} to a toctree in docs/index.md, docs/user_guide.md or docs/project.md"
     assert sorted(pages) == sorted(set(entries) - {"gallery/index", "decisions/index"})
