@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count, takewhile
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -113,76 +114,75 @@ class Attempt:
     loss: Loss = VALUES_ONLY
 
 
-class Engine(Protocol):
-    """A way to fit networks to given data: which candidates there are, and how they are judged."""
+class Engine(ABC):
+    """A way to fit networks to given data: which candidates there are, and how they are judged.
+
+    Attributes
+    ----------
+    name : str
+        The kind of network.
+    data : str
+        What the engine is fitted to: "all data" or "values alone".
+    first_step : int
+        The step of the schedule at which the engine begins: cheap engines begin early.
+    """
+
+    name: str
+    data: str
+    first_step: int
 
     @property
-    def name(self) -> str:
-        """The kind of network."""
-        ...
-
-    @property
-    def data(self) -> str:
-        """What the engine is fitted to: "all data" or "values alone"."""
-        ...
-
-    @property
-    def first_step(self) -> int:
-        """The step of the schedule at which the engine begins: cheap engines begin early."""
-        ...
-
-    @property
+    @abstractmethod
     def efforts(self) -> Sequence[Effort]:
         """The efforts of the engine, one for each step of the schedule from the first on."""
-        ...
 
+    @abstractmethod
     def candidates(self) -> Iterable[Hashable]:
         """Return the first candidates, the most promising first."""
-        ...
 
-    def variants(self, judged: Judged) -> Iterable[Hashable]:
-        """Return candidates that differ from a good one in one thing."""
-        ...
+    @abstractmethod
+    def judge(self, candidate: Any, size: int, before: Judged | None = None) -> Judged:
+        """Return the evidence for a candidate with an effort; ``before`` is what it goes on from."""
 
-    def cheap(self, judged: Judged) -> Iterable[Hashable]:
-        """Return variants that cost little."""
-        ...
-
-    def onwards(self, judged: Judged, many: bool) -> Iterable[Hashable]:
-        """Return candidates for the next effort that start from a good one."""
-        ...
-
-    def informed(self, metric: Array, size: int) -> Iterable[Hashable]:
-        """Return candidates of a size that use a linear map of the inputs which another engine learned."""
-        ...
-
-    def family(self, candidate: Hashable) -> Hashable:
-        """Return the property in which candidates that get the next size together must differ."""
-        ...
-
-    def kind(self, candidate: Hashable) -> Hashable:
-        """Return the class of functions that a candidate can represent."""
-        ...
-
-    def simplicity(self, candidate: Hashable) -> tuple[float, ...]:
-        """Return a measure of simplicity: the larger, the simpler."""
-        ...
-
-    def judge(self, candidate: Hashable, size: int, before: Judged | None) -> Judged:
-        """Return the evidence for a candidate with an effort; ``before`` is the same candidate with less effort."""
-        ...
-
-    def confirmed(self, judged: Judged) -> Judged:
-        """Return a candidate with honest evidence, if the evidence that is cheap enough for a race is not honest."""
-        ...
-
+    @abstractmethod
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a candidate."""
-        ...
 
+    @abstractmethod
     def fit(self, judged: Judged, given: Jet) -> Any:
         """Return the fit of a candidate to all data; ``given`` are the data with all derivatives that are known."""
-        ...
+
+    def variants(self, judged: Judged) -> Iterable[Hashable]:
+        """Return candidates that differ from a good one in one thing; by default none."""
+        return ()
+
+    def cheap(self, judged: Judged) -> Iterable[Hashable]:
+        """Return variants that cost little; by default none."""
+        return ()
+
+    def onwards(self, judged: Judged, many: bool) -> Iterable[Hashable]:
+        """Return candidates for the next size that go on from a good one; by default this one."""
+        return (judged.candidate,)
+
+    def informed(self, metric: Array, size: int) -> Iterable[Hashable]:
+        """Return candidates that use a linear map of the inputs which another engine learned; by default none."""
+        return ()
+
+    def family(self, candidate: Any) -> Hashable:
+        """Return what candidates that go on together must differ in."""
+        return self.name
+
+    def kind(self, candidate: Any) -> Hashable:
+        """Return the class of functions that a candidate can represent."""
+        return self.name
+
+    def simplicity(self, candidate: Any) -> tuple[float, ...]:
+        """Return a measure of simplicity: the larger, the simpler."""
+        return ()
+
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return a candidate with evidence that is honest, if what is cheap enough for a race is not."""
+        return judged
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,19 @@ import numpy as np
 from nurf._blocks import spaced
 from nurf._reduction import output_directions
 from nurf._types import Array, Index, Mask
-from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Evidence, Judged, Policy, assign_folds, decide
+from nurf.choosing import (
+    NO_LIMIT,
+    POLICY,
+    Attempt,
+    Clock,
+    Effort,
+    Engine,
+    Evidence,
+    Judged,
+    Policy,
+    assign_folds,
+    decide,
+)
 from nurf.densities import Uniform
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._fit import ShallowFit, Stage
@@ -107,7 +119,7 @@ class Split:
 
 
 @dataclass(frozen=True, eq=False)
-class SampledEngine:
+class SampledEngine(Engine):
     """Sampled networks for given data.
 
     Parameters

@@ -12,7 +12,7 @@ from scipy.linalg import lstsq
 
 from nurf._types import Array
 from nurf.activations import Activation
-from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Evidence, Judged, Policy, assign_folds
+from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, assign_folds
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._fit import ShallowFit, Stage
 from nurf.engines._outer import fit_outer
@@ -292,7 +292,7 @@ def _no_better(steps: list[SparseStep], options: SparseOptions) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseEngine:
+class SparseEngine(Engine):
     """Sparse networks for given data: one candidate, the network of the best alpha of a path.
 
     Parameters
@@ -321,44 +321,12 @@ class SparseEngine:
         """Yield the only candidate."""
         yield "path"
 
-    def variants(self, judged: Judged) -> Sequence[Hashable]:
-        """Return no variants."""
-        return ()
-
-    def cheap(self, judged: Judged) -> Sequence[Hashable]:
-        """Return no variants."""
-        return ()
-
-    def onwards(self, judged: Judged, many: bool) -> Sequence[Hashable]:
-        """Return nothing: there is no larger effort."""
-        return ()
-
-    def informed(self, metric: Array, size: int) -> Sequence[Hashable]:
-        """Return nothing: the engine does not use linear maps of others."""
-        return ()
-
-    def family(self, candidate: Hashable) -> Hashable:
-        """Return the candidate: there is only one."""
-        return candidate
-
-    def kind(self, candidate: Hashable) -> Hashable:
-        """Return the candidate: there is only one."""
-        return candidate
-
-    def simplicity(self, candidate: Hashable) -> tuple[float, ...]:
-        """Return nothing to compare: there is only one candidate."""
-        return ()
-
     def judge(self, candidate: Hashable, size: int, before: Judged | None = None) -> Judged:
         """Return the network and its errors at samples of folds without which it is trained once more."""
         self.clock.check()
         began = time.perf_counter()
         fit = self.run(lambda _: self.clock.check())
         return Judged(self, candidate, size, self._evidence(fit), time.perf_counter() - began, fit)
-
-    def confirmed(self, judged: Judged) -> Judged:
-        """Return the candidate as it is: its evidence is honest."""
-        return judged
 
     def record(self, judged: Judged) -> Attempt:
         """Return the record of the candidate."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from nurf._scaling import Scaling
-from nurf._types import Array
 from nurf.choosing import (
     NO_LIMIT,
     POLICY,
     Attempt,
     Clock,
     Effort,
+    Engine,
     Evidence,
     Judged,
     Policy,
@@ -85,7 +85,7 @@ class Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedEngine:
+class TrainedEngine(Engine):
     """Deep networks for given data.
 
     A network is trained without each of the folds if samples are few, and without one of them otherwise. Every setting
@@ -165,29 +165,9 @@ class TrainedEngine:
         settings = self.spec.settings if self.start is None else (self.start.setting,)
         yield from settings if self._judges else settings[:1]
 
-    def variants(self, judged: Judged) -> Sequence[Hashable]:
-        """Return no variants."""
-        return ()
-
-    def cheap(self, judged: Judged) -> Sequence[Hashable]:
-        """Return no variants."""
-        return ()
-
-    def onwards(self, judged: Judged, many: bool) -> Iterator[Hashable]:
-        """Yield the setting, to be trained for longer."""
-        yield judged.candidate
-
-    def informed(self, metric: Array, size: int) -> Sequence[Hashable]:
-        """Return nothing: the engine does not use linear maps of others."""
-        return ()
-
     def family(self, candidate: Hashable) -> Hashable:
         """Return the setting."""
         return candidate
-
-    def kind(self, candidate: Hashable) -> Hashable:
-        """Return the name of the engine: all settings represent the same functions."""
-        return self.name
 
     def simplicity(self, candidate: Any) -> tuple[float, ...]:
         """Return less for settings with derivatives in the loss."""
@@ -206,10 +186,6 @@ class TrainedEngine:
         error = evidence.error if np.isfinite(evidence.error) else np.nan
         done = DeepCycle(runs.n_steps + size, last_loss(advanced), error, seconds, str(candidate))
         return Judged(self, candidate, size, evidence, seconds, Runs(advanced, (*runs.history, done)))
-
-    def confirmed(self, judged: Judged) -> Judged:
-        """Return the candidate as it is: its evidence is honest."""
-        return judged
 
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a setting."""

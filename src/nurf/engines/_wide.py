@@ -12,7 +12,7 @@ import numpy as np
 from nurf._blocks import spaced
 from nurf._threads import threads_for
 from nurf._types import Array, Index
-from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Evidence, Judged, Policy, assign_folds
+from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, assign_folds
 from nurf.engines._fit import Fit
 from nurf.engines._learning import Candidate, Learning
 from nurf.engines._scales import (
@@ -82,7 +82,7 @@ class Average:
 
 
 @dataclass(frozen=True, eq=False)
-class WideEngine:
+class WideEngine(Engine):
     """Infinitely wide networks for given data: one candidate, the average of kernels and maps.
 
     Parameters
@@ -142,38 +142,6 @@ class WideEngine:
     def candidates(self) -> Iterator[str]:
         """Yield the only candidate."""
         yield "average"
-
-    def variants(self, judged: Judged) -> Sequence[Hashable]:
-        """Return no variants: kernels and maps are averaged."""
-        return ()
-
-    def cheap(self, judged: Judged) -> Sequence[Hashable]:
-        """Return no variants."""
-        return ()
-
-    def onwards(self, judged: Judged, many: bool) -> Iterator[Hashable]:
-        """Yield the candidate, to be learned on more samples."""
-        yield judged.candidate
-
-    def informed(self, metric: Array, size: int) -> Sequence[Hashable]:
-        """Return nothing: the engine does not use linear maps of others."""
-        return ()
-
-    def family(self, candidate: Hashable) -> Hashable:
-        """Return the candidate: there is only one."""
-        return candidate
-
-    def kind(self, candidate: Hashable) -> Hashable:
-        """Return the candidate: there is only one."""
-        return candidate
-
-    def simplicity(self, candidate: Hashable) -> tuple[float, ...]:
-        """Return nothing to compare: there is only one candidate."""
-        return ()
-
-    def confirmed(self, judged: Judged) -> Judged:
-        """Return the candidate as it is: its evidence is honest."""
-        return judged
 
     def record(self, judged: Judged) -> Attempt:
         """Return the record of the candidate."""
