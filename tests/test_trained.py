@@ -488,6 +488,13 @@ class TestHonesty:
         # choosing one of six settings adds is less than a quarter.
         assert error < model.estimated_error_ < 1.25 * 1.12 * error
 
+    def test_validation_beside_gradients_at_other_points(self):
+        X, y, gradients, fresh, values = data_of(ARM, 100)
+        data = {"gradients": gradients[40:], "gradients_at": X[40:]}
+        model = small().fit(X[:40], y[:40], validation=(fresh[:100], values[:100]), **data)
+        error = np.sqrt(np.mean((model.predict(fresh[:100]) - values[:100]) ** 2))
+        assert error < model.estimated_error_ < 2 * error
+
     @pytest.mark.parametrize("n", [100, 400])
     def test_standard_deviations_are_larger_far_away(self, n):
         X, y, gradients, fresh, _ = data_of(ARM, n)

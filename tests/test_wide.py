@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_info
 
 from nurf import Jet, KernelFeatureRegressor
 from nurf._threads import threads_for
-from nurf.engines import Learning, WideLane, fit_wide, n_directions, thinned
+from nurf.choosing import POLICY, assign_folds, decide
+from nurf.engines import Learning, WideEngine, n_directions, thinned
 from nurf.engines._learning import Candidate, Problem, learn
 from nurf.engines._scales import (
     HIGHEST_SCALE,
@@ -28,7 +29,7 @@ from nurf.engines._scales import (
 from nurf.engines._wide import _with_noise
 from nurf.jets import DERIVATIVE_KINDS
 from nurf.kernels import RADIAL_KERNELS, GaussianKernel, MaternKernel
-from nurf.solvers.process import CRITERIA, Process, ProcessRows, RestrictedLikelihood, row_total
+from nurf.solvers.process import CRITERIA, HeldOutErrors, Process, ProcessRows, RestrictedLikelihood, row_total
 
 PAIRS = [(kernel, name) for kernel in RADIAL_KERNELS for name in CRITERIA]
 
@@ -68,6 +69,17 @@ def error(estimator, truth=f, d=2):
     """The root mean square error at fresh points, over the standard deviation of the values."""
     X = points(500, d, 99)
     return np.sqrt(np.mean((estimator.predict(X) - truth(X)) ** 2)) / truth(X).std()
+
+
+def engine(jet, kernels=(GaussianKernel(),), learning=Learning(), max_rows=10**4, **options):  # noqa: B008
+    """The engine of infinitely wide networks with a constant mean, by the likelihood."""
+    return WideEngine(jet, kernels, 0, CRITERIA["likelihood"], learning, max_rows, **options)
+
+
+def fit_wide(*engines):
+    """The fit that is chosen, and all attempts."""
+    choice = decide(engines, POLICY)
+    return choice.winner.engine.fit(choice.winner, engines[0].jet), choice.attempts
 
 
 def noisy(seed=0, n=40, of_values=0.05, of_gradients=0.2):
@@ -261,9 +273,7 @@ class TestLearning:
             X, rng = points(40, 2, seed), np.random.default_rng([seed, 3])
             slopes = gradient(X)
             slopes[:, 1] += rng.normal(size=40)
-            jet, learning = Jet(X, f(X), slopes), Learning()
-            terms = (GaussianKernel(),), 0, CRITERIA["likelihood"], learning, learning.sizes(jet)
-            fit, fresh = fit_wide([WideLane("all data", jet, *terms)]), points(500, 2, 99)
+            (fit, _), fresh = fit_wide(engine(Jet(X, f(X), slopes))), points(500, 2, 99)
             noise = np.sqrt(fit.posterior.noise[0, 1:-1] * fit.posterior.variances[0])
             separate = "a noise for each partial" in fit.label
             found.append((*noise, separate, np.sqrt(np.mean((fit.network.value(fresh) - f(fresh)) ** 2))))
@@ -312,17 +322,15 @@ class TestLearning:
         """Scales are learned on 30 and 60 of 100 samples first, each part with values."""
         X, A = points(40), points(60, seed=1)
         jet = Jet(X, f(X)) + Jet(A, np.full(60, np.nan), gradient(A))
-        learning = Learning(rows=(48, 96), min_samples=2, rival=np.inf)
-        sizes = learning.sizes(jet)
-        lane = WideLane("all data", jet, (GaussianKernel(),), 0, CRITERIA["likelihood"], learning, sizes)
-        assert sizes == [30, 60, 100]
-        assert [np.count_nonzero(lane.part(size).has_value) for size in lane.sizes] == [12, 24, 40]
-        assert [len(lane.part(size)) for size in lane.sizes] == lane.sizes
-        bare = WideLane("values alone", jet.only(()), (GaussianKernel(),), 0, CRITERIA["likelihood"], learning, sizes)
-        fit = fit_wide([lane, bare])
-        assert [trial.size for trial in fit.attempts] == [30, 30, 60, 60, 100, 100]
-        alone = fit_wide([replace(each, learning=replace(learning, rival=1.0)) for each in (lane, bare)])
-        assert [trial.size for trial in alone.attempts] == [30, 30, 60, 100]
+        learning = Learning(rows=(48, 96), min_samples=2)
+        assert learning.sizes(jet) == [30, 60, 100]
+        full = engine(jet, learning=learning)
+        fitted = [full.judge("average", size).found.jet for size in (30, 60, 100)]
+        assert [len(part) for part in fitted] == [30, 60, 100]
+        assert [np.count_nonzero(part.has_value) for part in fitted] == [12, 24, 40]
+        fit, attempts = fit_wide(full, engine(jet.only(()), learning=learning, data="values alone"))
+        of_data = {data: [each.size for each in attempts if each.data == data] for data in ("all data", "values alone")}
+        assert of_data == {"all data": [30, 60, 100], "values alone": [40]}
         assert np.sqrt(np.mean((fit.network.value(points(200, seed=3)) - f(points(200, seed=3))) ** 2)) < 0.01
 
 
@@ -433,8 +441,9 @@ class TestFewRows:
         X = points(30)
         X[1:20] = X[0] + 1e-3 * points(19, seed=1)
         jet = Jet(X, f(X), gradient(X), hessian(X))
-        assert thinned(jet, row_total(jet)) is jet
-        part = thinned(jet, 90)
+        assert thinned(jet, row_total(jet))[0] is jet
+        part, index = thinned(jet, 90)
+        assert_array_equal(part.X, X[index])
         assert row_total(jet) == 30 * 6
         rows = ProcessRows.of(part)
         assert len(rows) <= 90
@@ -442,13 +451,14 @@ class TestFewRows:
         with_slopes = np.unique(rows.samples[rows.orders == 1])
         assert len(with_slopes) == 12
         assert np.count_nonzero(with_slopes < 20) <= 3  # one of those close to each other, or little more
-        assert len(ProcessRows.of(thinned(jet, 30))) == 30
+        assert len(ProcessRows.of(thinned(jet, 30)[0])) == 30
 
     def test_thinned_drops_points_without_anything(self):
         A = points(15, seed=1)
         jet = Jet(points(5), f(points(5))) + Jet(A, np.full(15, np.nan), gradient(A))
-        part = thinned(jet, 15)
+        part, index = thinned(jet, 15)
         assert len(part) == 10
+        assert_array_equal(part.X, jet.X[index])
         assert np.count_nonzero(part.has_value) == 5
 
     def test_a_part_of_the_gradients_is_used(self):
@@ -457,12 +467,182 @@ class TestFewRows:
         assert "40 of 60 values and derivatives used, for `max_rows`" in str(estimator.report())
         assert error(estimator) < 0.05
 
-    def test_too_many_values_are_refused(self):
-        X = points(20)
-        message = r"at most `max_rows` = 19 values, .* got 20: use RandomFeatureRegressor, or a larger `max_rows`"
-        with pytest.raises(ValueError, match=message):
-            model(max_rows=19).fit(X, f(X), gradients=gradient(X))
-        assert model(max_rows=20).fit(X, f(X), gradients=gradient(X)).n_rows_ == 20
+    @pytest.mark.parametrize("kinds", [(), ("gradients",), ("gradients", "hessians")], ids=len)
+    @pytest.mark.parametrize("max_rows", [1, 2, 7, 25])
+    def test_thinned_to_less_than_the_values(self, max_rows, kinds):
+        """Values alone, or half of the rows values: of the samples that are spread, few of those close together."""
+        X = points(60)
+        X[10:50] = X[10] + 1e-3 * points(40, seed=1)
+        jet = Jet(X, f(X), gradient(X), hessian(X)).only(kinds)
+        part, index = thinned(jet, max_rows)
+        rows = ProcessRows.of(part)
+        assert 1 <= len(rows) <= max_rows
+        assert len(part) == len(set(index)) == (max(1, max_rows // 2) if kinds else max_rows)
+        assert part.has_value.all()
+        for found, expected in ((part.X, X), (part.y, f(X))):
+            assert_array_equal(found, expected[index])
+        if max_rows == 25:
+            crowded = np.count_nonzero((index >= 10) & (index < 50))
+            assert crowded <= max(1, len(part) - 20)  # 20 others are farther from each other
+
+    def test_thinned_covers_the_samples(self):
+        """Each chosen as far as possible from those before: no sample is farther from them than twice the least.
+
+        The least is not known, but no less than half the smallest distance of ``n + 1`` samples (Gonzalez 1985).
+        """
+        X = points(100, 3)
+        index = thinned(Jet(X, f(X)), 30)[1]
+        to_chosen = np.linalg.norm(X[:, None] - X[index], axis=2).min(axis=1)
+        farthest = np.append(index, np.argmax(to_chosen))
+        distances = np.linalg.norm(X[farthest][:, None] - X[farthest], axis=2)
+        assert to_chosen.max() <= distances[np.triu_indices(31, 1)].min() + 1e-12
+
+    @pytest.mark.parametrize("with_gradients", [False, True])
+    def test_more_values_than_rows(self, with_gradients):
+        """Some samples are fitted, and the others judge: over 8 seeds, their errors were 0.8 to 1.2 of the true one."""
+        X = points(300)
+        data = {"gradients": gradient(X)} if with_gradients else {}
+        estimator = model(max_rows=30).fit(X, f(X), **data)
+        assert estimator.n_rows_ <= 30
+        assert estimator.n_samples_ <= 30
+        fresh = points(500, seed=99)
+        true = np.sqrt(np.mean((estimator.predict(fresh) - f(fresh)) ** 2))
+        assert true < 0.2 * f(fresh).std()
+        assert 1 / 3 < estimator.estimated_error_ / true < 3
+        low, high = estimator.predict_interval(fresh).T
+        assert np.mean((low <= f(fresh)) & (f(fresh) <= high)) > 0.6
+
+
+def learned_by_hand(engine, jet, separate):
+    """Scales and noise by the public pieces: the best of two starts after six steps, then thirty more."""
+    rows, scales = ProcessRows.of(jet), InputScales(engine.units)
+    learning = engine.learning
+    problem = Problem(rows, GaussianKernel(), scales, engine.criterion, learning.prior)
+    first = [start.separate if separate else start for start in starts(jet, engine.units, GaussianKernel())]
+    best = sorted((learn(problem, start, 0) for start in first), key=lambda found: found[1])[: learning.refit_starts]
+    found, _ = min((learn(problem, start, learning.trial_steps) for start, _ in best), key=lambda found: found[1])
+    return learn(problem, found, learning.refit_steps, 1 / np.sqrt(len(rows)))[0]
+
+
+class DenseGaussian:
+    """Kriging with ``exp(-|A (x - x')|^2 / 2)``, the covariances of values and gradients written out.
+
+    Its rows are the values of all samples, then the gradients sample by sample, if there are any.
+    """
+
+    def __init__(self, jet, found):
+        self.X, self.M, self.slopes = jet.X, found.metric.T @ found.metric, jet.gradients is not None
+        n, d = jet.X.shape
+        partials = np.broadcast_to(found.noise[1:-1], d)
+        noise = [found.noise[0] / jet.weights(0), *([(partials / jet.weights(1)[:, None]).ravel()] * self.slopes)]
+        K = self.block(jet.X, jet.X, self.slopes)
+        self.K = K + np.diag(np.concatenate(noise) + np.finfo(float).eps * len(K) / 8 * np.diag(K))
+        y = jet.y.reshape(n, -1)
+        parts = [y] if not self.slopes else [y, np.moveaxis(jet.gradients.reshape(n, -1, d), 1, 2).reshape(n * d, -1)]
+        self.y, self.mean = np.concatenate(parts), np.repeat([1.0, 0.0], [n, len(K) - n])
+        self.samples = np.concatenate([np.arange(n), np.repeat(np.arange(n), d)])[: len(K)]
+
+    def block(self, X, Z, slopes):
+        """The covariances of values, and of gradients, at ``X`` with those at ``Z``."""
+        n, m, d = len(X), len(Z), X.shape[1]
+        steps = X[:, None] - Z
+        k = np.exp(-np.einsum("nmi,ij,nmj->nm", steps, self.M, steps) / 2)
+        if not slopes:
+            return k
+        first = steps @ self.M * k[..., None]  # by the coordinates of Z
+        second = (self.M - np.einsum("nmi,nmj->nmij", steps @ self.M, steps @ self.M)) * k[..., None, None]
+        right = np.concatenate([k, first.reshape(n, m * d)], axis=1)
+        below = [-np.swapaxes(first, 1, 2).reshape(n * d, m), second.transpose(0, 2, 1, 3).reshape(n * d, m * d)]
+        return np.concatenate([right, np.concatenate(below, axis=1)])
+
+    def errors(self, leaves=True):
+        """The errors at the values of all samples, each without its rows, or with all."""
+        found = []
+        for i in range(len(self.X)):
+            rest = self.samples != i if leaves else np.ones(len(self.K), bool)
+            K, h, y, c = self.K[np.ix_(rest, rest)], self.mean[rest], self.y[rest], self.covariances(i)[rest]
+            beta = h @ np.linalg.solve(K, y) / (h @ np.linalg.solve(K, h))
+            found.append(self.y[i] - beta - c @ np.linalg.solve(K, y - np.outer(h, beta)))
+        return np.array(found)
+
+    def covariances(self, i):
+        """The covariances of all rows with the value at a sample, without noise."""
+        return self.block(self.X, self.X, self.slopes)[:, i]
+
+
+class TestEvidence:
+    """With few rows for each scale, errors are those of samples that leave, with scales learned without their fold."""
+
+    def check(self, jet, **options):
+        wide = engine(jet, **options)
+        judged = wide.judge("average", len(jet))
+        (member,), fold_of = judged.found.members, assign_folds(jet, POLICY.n_folds)
+        expected = np.empty((len(jet), jet.y[:1].size))
+        for fold in range(POLICY.n_folds):
+            found = learned_by_hand(wide, jet[fold_of != fold], member.separate)
+            expected[fold_of == fold] = DenseGaussian(jet, found).errors()[fold_of == fold]
+        residuals = DenseGaussian(jet, member.found).errors(leaves=False)
+        expected = np.where(np.abs(expected) < np.abs(residuals), residuals, expected)  # a fit errs no less
+        assert_allclose(judged.evidence.errors, expected, rtol=1e-5, atol=1e-6)
+        assert_allclose(judged.evidence.weights, jet.weights(0))
+        squares = jet.weights(0) @ expected**2 / jet.weights(0).sum()
+        assert_allclose(judged.error, np.sqrt(squares.sum()), rtol=1e-5)
+        return judged
+
+    @pytest.mark.parametrize("outputs", [1, 2])
+    def test_of_values(self, outputs):
+        X, rng = points(35, 3), np.random.default_rng(3)
+        y = np.stack([f(X), X[:, 2] * X[:, 0]], axis=1)[:, :outputs] + 0.05 * rng.normal(size=(35, outputs))
+        jet = Jet(X, y[:, 0] if outputs == 1 else y, sample_weight=rng.uniform(0.5, 2, 35))
+        judged = self.check(jet)
+        closed = HeldOutErrors.one_by_one(judged.found.processes[0], 3)
+        assert np.abs(judged.evidence.errors - closed.errors).max() > 0.01  # the scales knew the samples
+
+    def test_of_values_and_gradients(self):
+        X, rng = points(13, 3), np.random.default_rng(4)
+        slopes = gradient(X) + 0.1 * rng.normal(size=(13, 3))
+        self.check(Jet(X, f(X) + 0.05 * rng.normal(size=13), slopes))
+
+    def test_many_rows_leave_in_closed_form(self):
+        """There are 20 rows or more for each scale: no scales are learned without them."""
+        X, y, _ = noisy(n=45)
+        jet = Jet(X, y)
+        judged = engine(jet).judge("average", 45)
+        dense = DenseGaussian(jet, judged.found.members[0].found)
+        left, residuals = dense.errors(), dense.errors(leaves=False)
+        expected = np.where(np.abs(left) < np.abs(residuals), residuals, left)
+        assert_allclose(judged.evidence.errors, expected, rtol=1e-5, atol=1e-6)
+
+    def test_samples_outside_a_part_judge_it(self):
+        X, y, _ = noisy(n=60)
+        wide = engine(Jet(X, y), learning=Learning(rows=(30,), min_samples=2))
+        judged = wide.judge("average", 30)
+        outside = judged.evidence.judges
+        assert np.count_nonzero(outside) == 30
+        errors = y[outside] - judged.found.network.value(X[outside])
+        assert_allclose(judged.evidence.errors[outside, 0], errors)
+
+
+class TestHonesty:
+    """Reported errors over true ones, where scales are as many as half of the samples or a third of them."""
+
+    def test_additive_functions_of_many_inputs(self):
+        """Over three seeds, the ratios are 1.1 to 1.2."""
+        rng = np.random.default_rng(0)
+        X, fresh, sizes = rng.uniform(-1, 1, (161, 50)), rng.uniform(-1, 1, (1000, 50)), rng.uniform(0.5, 2, 50)
+        estimator = KernelFeatureRegressor().fit(X, np.sin(2 * X) @ sizes)
+        true = np.sqrt(np.mean((estimator.predict(fresh) - np.sin(2 * fresh) @ sizes) ** 2))
+        assert 1 / 3 < estimator.estimated_error_ / true < 3
+
+    def test_noise_alone(self):
+        """Over three seeds, the ratios are 0.9 to 1.03, and nine of ten values are in the intervals."""
+        rng = np.random.default_rng(0)
+        X, fresh, y, values = (rng.normal(size=shape) for shape in ((120, 60), (1000, 60), 120, 1000))
+        estimator = KernelFeatureRegressor().fit(X, y)
+        true = np.sqrt(np.mean((estimator.predict(fresh) - values) ** 2))
+        assert 1 / 3 < estimator.estimated_error_ / true < 3
+        low, high = estimator.predict_interval(fresh).T
+        assert np.mean((low < values) & (values < high)) > 0.9 - 4 * np.sqrt(0.09 / 120)
 
 
 class TestHostileData:
@@ -665,15 +845,16 @@ class TestEstimator:
         X = points()
         A = points(20, seed=1)
         honest, spoilt = (model().fit(X, f(X), validation=(A, y)) for y in (f(A), f(A) + 1))
-        own = honest.fit_.attempts[-1].error * honest.scaling_.y_scale
-        errors = f(A) + 1 - spoilt.predict(A)
-        assert_allclose(spoilt.estimated_error_, np.sqrt((own**2 + np.mean(errors**2)) / 2), rtol=1e-6)
+        own = honest.fit_.attempts[-1].error * honest.scaling_.y_scale  # a few percent: its square hardly counts
+        squares = np.concatenate([np.full(20, own**2), (f(A) + 1 - spoilt.predict(A)) ** 2])
+        one_standard_error = squares.std() / np.sqrt(40)
+        assert_allclose(spoilt.estimated_error_, np.sqrt(squares.mean() + one_standard_error), rtol=1e-3)
         assert honest.estimated_error_ < 0.1 < spoilt.estimated_error_
 
     def test_a_failed_fit_leaves_the_estimator_as_it_was(self):
         X, estimator = points(), copy(fitted())
         before, expected = dict(vars(estimator)), estimator.predict(X)
-        for change in ({"kernel": "cubic"}, {"metric": "full"}, {"rank": 3}, {"mean": "none"}, {"max_rows": 3}):
+        for change in ({"kernel": "cubic"}, {"metric": "full"}, {"rank": 3}, {"mean": "none"}, {"max_rows": 0}):
             good = {name: getattr(estimator, name) for name in change}
             with pytest.raises(ValueError, match=f"`{next(iter(change))}`"):
                 estimator.set_params(**change).fit(X, f(X))
@@ -757,8 +938,8 @@ class TestEstimator:
             assert capsys.readouterr().err == ""
             model(metric="scales", verbose=1).fit(X, f(X))
         lines = capsys.readouterr().err.splitlines()
-        assert lines[0].startswith("nurf: 20 samples, arm 1, ")
-        assert "GaussianKernel, a " in lines[0]
+        assert "candidate 1: wide, GaussianKernel, a scale for each input (all data), error " in lines[0]
+        assert "estimated error " in lines[-1]
 
     def test_a_map_is_not_learned_with_scales_only(self):
         with pytest.raises(ValueError, match="`rank` is that of a map: `metric` must be 'auto' or 'map', got 'scales'"):

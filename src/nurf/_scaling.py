@@ -188,9 +188,17 @@ class Scaling:
             deviations = np.sqrt(variances + (0.0 if self.x_rest is None else self.x_rest**2))
         return deviations * self.y_scale[..., None] / self.x_scale
 
+    def slopes_of_inputs(self, gradients: Array) -> Array:
+        """Return scaled gradients as derivatives by all inputs in units of their scales: a projection is undone."""
+        return self._along(gradients, back=True)
+
     def hessians_back(self, hessians: Array) -> Array:
         """Return scaled Hessians in the original units."""
         return self._slopes_back(_turned(self._slopes_back(_turned(hessians * self.y_scale[..., None, None]))))
+
+    def deviations(self, X: Array) -> Array:
+        """Return the standard deviations of the inputs in units of their scales, of shape (d,)."""
+        return np.asarray(((X - self.x_center) / self.x_scale).std(axis=0))
 
     def inputs_back(self, X: Array) -> Array:
         """Return points with given scaled inputs; those in the span of the basis, if there is one."""

@@ -75,7 +75,7 @@ def decide(
     ordered = [outcome.best[place] for place in sorted(outcome.best)]
     finished = outcome.finished
     try:
-        ordered = [[each.engine.confirmed(each) for each in best] for best in ordered]
+        ordered = [[_confirmed(each, tolerated) for each in best] for best in ordered]
     except TimeUpError:  # then the evidence of the race decides
         finished = False
     finalists, last = tuple(best_effort(best, policy) for best in ordered), tuple(best[-1] for best in ordered)
@@ -91,6 +91,14 @@ def decide(
         outcome.failures,
         finished,
     )
+
+
+def _confirmed(judged: Judged, tolerated: tuple[type[Exception], ...]) -> Judged:
+    """Return a candidate with honest evidence, or with that of the race if the confirmation fails."""
+    try:
+        return judged.engine.confirmed(judged)
+    except tolerated:
+        return judged
 
 
 def best_effort(best: Sequence[Judged], policy: Policy) -> Judged:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nurf._types import Array, Mask
+from nurf.jets import Jet
 
 TINY = float(np.finfo(float).tiny)
 SEED = 3  # of the samples that are drawn to see what choosing adds
@@ -29,6 +30,23 @@ class Evidence:
 
     errors: Array
     weights: Array
+
+    @classmethod
+    def at(cls, jet: Jet, errors: Array, others: tuple[Jet, Array] | None = None) -> Evidence:
+        """Return the evidence of errors (n, k) at the samples of a jet.
+
+        If there are ``others``, validation samples and the errors there, they judge alone: the samples of the jet may
+        have been fitted.
+        """
+        errors, weights = errors[jet.has_value], jet.weights(0)[jet.has_value]
+        if others is None:
+            return cls(errors, weights)
+        validation, further = others
+        valued = validation.has_value
+        return cls(
+            np.concatenate([np.full_like(errors, np.nan), further[valued]]),
+            np.concatenate([weights, validation.weights(0)[valued]]),
+        )
 
     @property
     def judges(self) -> Mask:

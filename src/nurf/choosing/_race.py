@@ -271,9 +271,9 @@ def race(
                     failures[place] = failure
     except TimeUpError:
         finished = False
-        for standing in standings:
-            if standing.pool:
-                _conclude(standing, policy)
+    for standing in standings:
+        if standing.pool:
+            _conclude(standing, policy)
     best = {place: standing.best for place, standing in enumerate(standings) if standing.best}
     seconds = tuple(standing.seconds for standing in standings)
     return Outcome(best, tuple(everything), tuple(attempts), seconds, failures, finished)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -155,7 +156,11 @@ def cleaned_engines(engines: Sequence[SampledEngine]) -> list[SampledEngine]:
         before, deviation = deviation, float(np.sqrt(np.sum(cleaner.deviations**2)))
         if deviation > PROGRESS * before:
             break
-    return [_cleaned(engine, cleaner) for engine in engines]
+    cleaned = [_cleaned(engine, cleaner) for engine in engines]
+    first = cleaned[0]
+    held_out = [jet[rows] for rows in first.folds]
+    finish = partial(with_huber_loss, jet=jet, cleaned=first.task.jet, held_out=held_out)
+    return [replace(engine, finish=finish) for engine in cleaned]
 
 
 def with_huber_loss(fit: ShallowFit, jet: Jet, cleaned: Jet, held_out: Sequence[Jet]) -> ShallowFit:

@@ -126,6 +126,8 @@ class SampledEngine:
         Share by which each further size must lower the error, or there is no larger one.
     policy : Policy
     clock : Clock
+    finish : callable, optional
+        What is done with the fit in the end.
     """
 
     task: Task
@@ -136,6 +138,7 @@ class SampledEngine:
     improvement: float = -np.inf
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
+    finish: Callable[[ShallowFit], ShallowFit] | None = None
     name = "sampled"
     first_step = 0
 
@@ -259,18 +262,27 @@ class SampledEngine:
     def confirmed(self, judged: Judged) -> Judged:
         """Return the candidate with its errors at samples of some of the folds, without which it is fitted again.
 
+        Leave-one-out errors at the other samples are multiplied by the factor by which they are too small at these.
+
         A sample that leaves a fit in closed form had a part in the placement of the neurons.
         """
         if self.refits or not self._is_measured:
             return judged
         self.clock.check()
-        jet, stages = self.task.jet, self._of(judged)
-        errors, weights = np.full((len(jet), jet.y[:1].size), np.nan), np.where(jet.has_value, jet.weights(0), 0.0)
+        jet, stages, before = self.task.jet, self._of(judged), judged.evidence
+        errors = np.full((len(jet), jet.y[:1].size), np.nan)
         for split, state in zip(self._splits(FOLDS), self._states(stages, FOLDS), strict=True):
             assert split.held is not None
             held = split.held & jet.has_value
-            errors[held] = (jet.y[held] - state.fit.network.value(jet.X[held])).reshape(-1, errors.shape[1])
-        return replace(judged, evidence=Evidence(errors[jet.has_value], weights[jet.has_value]))
+            errors[held] = state.fit.network.errors(jet[held])
+        found = Evidence.at(jet, errors)
+        if before.errors.shape != found.errors.shape:  # combinations of many outputs
+            return replace(judged, evidence=found)
+        both = found.judges & before.judges
+        true, left = (np.sqrt(np.mean(each.errors[both] ** 2, axis=0)) for each in (found, before))
+        factors = np.maximum(np.divide(true, left, out=np.ones_like(true), where=left > 0), 1.0)
+        errors = np.where(found.judges[:, None], found.errors, factors * before.errors)
+        return replace(judged, evidence=Evidence(errors, before.weights))
 
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a candidate."""
@@ -278,6 +290,11 @@ class SampledEngine:
         return Attempt(self.name, self.data, str(judged.candidate), judged.size, judged.error, judged.seconds, loss)
 
     def fit(self, judged: Judged, given: Jet) -> ShallowFit:
+        """Return the network of a candidate, fitted to all data, with its estimated error; see ``_fit``."""
+        fit = self._fit(judged, given)
+        return fit if self.finish is None else self.finish(fit)
+
+    def _fit(self, judged: Judged, given: Jet) -> ShallowFit:
         """Return the network of a candidate, fitted to all data, with its estimated error.
 
         ``given`` are the data with all derivatives that are known, to which gradients without a fold are compared. If
@@ -473,9 +490,10 @@ class SampledEngine:
             if split.rest is not None:
                 rest = np.setdiff1d(np.arange(len(jet)), split.samples)
                 valued = split.rest.has_value
-                values = state.fit.network.value(split.rest.X[valued])
-                errors[rest[valued]] = (split.rest.y[valued] - values).reshape(len(values), errors.shape[1])
+                errors[rest[valued]] = state.fit.network.errors(split.rest[valued])
                 weights[rest[valued]] = split.rest.weights(0)[valued]
+        if n_others:  # the rows of the fit do not judge it
+            errors[: len(jet)] = np.nan
         valued = np.concatenate([jet.has_value, np.ones(n_others, bool)])
         return Evidence(errors[valued], weights[valued])
 

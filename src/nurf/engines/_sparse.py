@@ -373,14 +373,13 @@ class SparseEngine:
         return fit
 
     def _evidence(self, fit: SparseFit) -> Evidence:
-        """Return the errors at the samples of the folds, or at training and validation rows."""
-        jet = self.jet if self.validation is None else self.jet.only(()) + self.validation.only(())
-        errors, weights = np.full((len(jet), jet.y[:1].size), np.nan), np.where(jet.has_value, jet.weights(0), 0.0)
-        if self.validation is not None:
-            errors[jet.has_value] = (jet.y - fit.network.value(jet.X)).reshape(len(jet), -1)[jet.has_value]
-        elif fit.crossfit is not None:
-            fold_of = assign_folds(self.jet, fit.crossfit.n_folds)
+        """Return the errors at the samples of the folds, or at validation rows."""
+        jet = self.jet
+        errors = np.full((len(jet), jet.y[:1].size), np.nan)
+        if fit.crossfit is not None:
+            fold_of = assign_folds(jet, fit.crossfit.n_folds)
             for fold, network in enumerate(fit.crossfit.folds):
                 held = (fold_of == fold) & jet.has_value
-                errors[held] = (jet.y[held] - network.value(jet.X[held])).reshape(int(held.sum()), errors.shape[1])
-        return Evidence(errors[jet.has_value], weights[jet.has_value])
+                errors[held] = network.errors(jet[held])
+        others = None if self.validation is None else (self.validation, fit.network.errors(self.validation))
+        return Evidence.at(jet, errors, others)

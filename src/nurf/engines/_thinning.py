@@ -26,7 +26,7 @@ def thinned(jet: Jet, max_rows: int) -> tuple[Jet, Index]:
         return jet, everything
     n_values = int(np.count_nonzero(jet.has_value))
     if n_values > max_rows:
-        n = max_rows // 2 if jet.known else max_rows
+        n = max(1, max_rows // 2) if jet.known else max_rows
         crowd = spaced(np.flatnonzero(jet.has_value), CROWD * n)
         chosen = np.sort(crowd[_spread(jet.X[crowd], n)])
         part, places = thinned(jet[chosen], max_rows)

@@ -135,7 +135,7 @@ class TrainedEngine:
             return (Effort(n_steps, rival=options.rival),)
         if not self.longer:
             return Effort(short, rival=options.rival), Effort(n_steps, rival=options.rival)
-        return tuple(Effort(short * 2**i, rival=options.rival) for i in range(MORE_CYCLES))
+        return tuple(Effort(options.min_cycle * 2**i, rival=options.rival) for i in range(MORE_CYCLES))
 
     @property
     def _judges(self) -> bool:
@@ -276,16 +276,13 @@ class TrainedEngine:
 
     def _evidence(self, runs: tuple[Run, ...]) -> Evidence:
         """Return the errors at rows that do not train: those of the folds, or validation rows behind all others."""
-        jet = self.jet if self.validation is None else self.jet.only(()) + self.validation.only(())
-        errors, weights = np.full((len(jet), jet.y[:1].size), np.nan), np.where(jet.has_value, jet.weights(0), 0.0)
-        held_out = self.parts.held_out
-        if self.validation is not None:
-            held_out = (np.arange(len(jet)) >= len(self.jet),)
-        for run, rows in zip(runs, held_out, strict=False):
+        jet, networks = self.jet, [self._network(run) for run in runs]
+        errors = np.full((len(jet), jet.y[:1].size), np.nan)
+        for network, rows in zip(networks, self.parts.held_out, strict=False):
             judges = rows & jet.has_value
-            values = self._network(run).value(jet.X[judges])
-            errors[judges] = (jet.y[judges] - values).reshape(len(values), errors.shape[1])
-        return Evidence(errors[jet.has_value], weights[jet.has_value])
+            errors[judges] = network.errors(jet[judges])
+        others = None if self.validation is None else (self.validation, networks[0].errors(self.validation))
+        return Evidence.at(jet, errors, others)
 
     def _on_all_rows(self, setting: DeepSetting, runs: Runs) -> tuple[Run, tuple[DeepCycle, ...]]:
         """Return the run after the last cycle, from the run without the first fold on, if there is time for it."""
@@ -293,7 +290,8 @@ class TrainedEngine:
         n_steps = options.cycle(options.last_share, runs.n_steps)
         trainer = self._trainer(setting).slower(options.last_rate)
         try:
-            run = self._cycle(trainer, setting, runs.runs[0], self.units(self.jet), n_steps, (3,))
+            engine = replace(self, clock=NO_LIMIT) if self.longer else self  # their cycles end with the clock
+            run = engine._cycle(trainer, setting, runs.runs[0], self.units(self.jet), n_steps, (3,))
         except TimeUpError:
             return runs.runs[0], runs.history
         seconds = time.perf_counter() - began

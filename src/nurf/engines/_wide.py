@@ -37,7 +37,7 @@ from nurf.solvers.process import (
 )
 
 START_NOISE = 1e-6  # variance of a start for data whose noise is small
-CROSSED_ROWS = 400  # from which scales are learned without a fold, at most: they need not be the best
+CROSSED_ROWS = 200  # from which scales are learned without a fold, at most: they need not be the best
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,15 +198,26 @@ class WideEngine:
     def fit(self, judged: Judged, given: Jet) -> WideFit:
         """Return the average as a fit, with its uncertainty."""
         average: Average = judged.found
+        errors = judged.evidence.output_errors
+        if self.validation is not None:
+            errors = self._pooled(average)
         noise = np.stack([Hyperparameters(each.metric, each.noise).separate.noise for each in average.processes])
         variances = np.stack([process.variances for process in average.processes])
         degree = average.processes[0].rows.degree
         return WideFit(
             network=average.network,
-            output_errors=judged.evidence.output_errors,
+            output_errors=errors,
             posterior=ProcessPosterior(average.network, average.jet, noise, variances, degree, average.held_out),
             label=average.label,
         )
+
+    def _pooled(self, average: Average) -> Array:
+        """Return the errors over the samples of the fit and the validation samples, of shape (k,)."""
+        assert self.validation is not None
+        own, valued = average.held_out, self.validation.with_values()
+        squares = np.concatenate([own.errors, average.network.errors(valued)]) ** 2
+        weights = np.concatenate([own.weights, valued.weights(0)])
+        return np.asarray(np.sqrt(weights @ squares / weights.sum()))
 
     @cached_property
     def units(self) -> Array:
@@ -259,9 +270,13 @@ class WideEngine:
         return [*learned, *mapped]
 
     def _knows_samples(self, candidate: Candidate, rows: ProcessRows) -> bool:
-        """Return whether scales were learned from so few rows that they know single samples."""
-        enough = len(rows) >= self.policy.rows_per_parameter * candidate.n_coordinates
-        return not enough and int(np.count_nonzero(rows.orders == 0)) >= MIN_ERRORS
+        """Return whether scales were learned from so few values that they know single samples.
+
+        Derivatives do not count, so that fits with them and to the values alone are judged in the same way.
+        """
+        n_values = int(np.count_nonzero(rows.orders == 0))
+        few = n_values < self.policy.rows_per_parameter * candidate.n_coordinates
+        return few and n_values >= MIN_ERRORS and len(np.unique(rows.parts[0].points, axis=0)) > 1
 
     def _crossed(self, candidate: Candidate, expected: HeldOutErrors, jet: Jet, rows: ProcessRows) -> HeldOutErrors:
         """Return the errors at each sample if it is left out, with scales that were learned without its fold.
@@ -290,19 +305,20 @@ class WideEngine:
         return found
 
     def _evidence(self, average: Average, index: Index) -> Evidence:
-        """Return the errors of an average at all samples that it did not see, and at validation samples."""
-        jet = self.jet if self.validation is None else self.jet.only(()) + self.validation.only(())
-        n, fitted = len(jet), self._thinned[1][index]
-        errors, weights = np.full((n, jet.y[:1].size), np.nan), np.where(jet.has_value, jet.weights(0), 0.0)
-        outside = jet.has_value.copy()
+        """Return the errors of an average at samples that it did not see.
+
+        If all samples are fitted, each leaves in turn; if a part of them is, the others judge: those that are fitted
+        were chosen as far apart as possible, and are predicted worse than others.
+        """
+        jet, fitted = self.jet, self._thinned[1][index]
+        errors, outside = np.full((len(jet), jet.y[:1].size), np.nan), jet.has_value.copy()
         outside[fitted] = False
         if outside.any():
-            values = average.network.value(jet.X[outside])
-            errors[outside] = (jet.y[outside] - values).reshape(len(values), errors.shape[1])
-        complete = len(index) == len(self.fitted)
-        if complete and len(average.held_out.errors) >= MIN_ERRORS:
-            errors[fitted[self.jet.has_value[fitted]]] = average.held_out.errors
-        return Evidence(errors[jet.has_value], weights[jet.has_value])
+            errors[outside] = average.network.errors(jet[outside])
+        elif len(average.held_out.errors) >= MIN_ERRORS:
+            errors[fitted[jet.has_value[fitted]]] = average.held_out.errors
+        others = None if self.validation is None else (self.validation, average.network.errors(self.validation))
+        return Evidence.at(jet, errors, others)
 
 
 def _residuals(process: Process, jet: Jet) -> Array:

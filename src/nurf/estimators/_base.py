@@ -71,8 +71,8 @@ class Prepared:
         The end of the time budget of the engines.
     validated : bool
         Whether there are validation samples.
-    deviations : array of shape (d,)
-        The standard deviations of the inputs, in the units of the user.
+    deviations : array of shape (d,), optional
+        The standard deviations of the inputs, in units of their scales.
     """
 
     engines: tuple[Engine, ...]
@@ -82,7 +82,7 @@ class Prepared:
     warnings: tuple[Warning, ...]
     clock: Clock
     validated: bool
-    deviations: Array
+    deviations: Array | None = None
 
     def fit(self, choice: Choice) -> Any:
         """Return the fit of the candidate that was chosen, with what choosing adds to its error, and a standard error.

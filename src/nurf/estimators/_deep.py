@@ -207,7 +207,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         spec, entropy = self._with_steps(spec, scaled), tuple(int(number) for number in rng.integers(2**32, size=4))
         validation, clock = None if held_out is None else scaling(held_out), self._clock(clock)
         engine = TrainedEngine(scaled, spec, entropy, validation, start, self.time_budget is not None, clock=clock)
-        return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None, jet.X.std(axis=0))
+        return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None)
 
     def _finish(self, prepared: Prepared, fit: DeepFit) -> list[Warning]:
         (engine,) = prepared.engines

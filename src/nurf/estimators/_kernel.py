@@ -160,7 +160,9 @@ class KernelFeatureRegressor(NetworkRegressor):
         scaling = Scaling.fit(jet) if scaling is None else scaling
         scaled = scaling(jet)
         engines = self._engines(scaled, None if held_out is None else scaling(held_out), clock)
-        return Prepared(engines, scaling, scaled, check, tuple(found), clock, held_out is not None, jet.X.std(axis=0))
+        return Prepared(
+            engines, scaling, scaled, check, tuple(found), clock, held_out is not None, scaling.deviations(jet.X)
+        )
 
     def _engines(self, jet: Jet, validation: Jet | None, clock: Clock) -> tuple[WideEngine, ...]:
         """Return engines for all data that ``max_rows`` allows and, if there are derivatives, for the values alone."""
@@ -206,10 +208,9 @@ class KernelFeatureRegressor(NetworkRegressor):
     def relevance_(self) -> Array:
         """How much each input matters, of shape (d,)."""
         check_is_fitted(self, "fit_")
-        gradients = self.scaling_.gradients_back(self.fit_.network.gradient(self.fit_.posterior.jet.X))
-        relative = gradients / self.scaling_.y_scale[..., None]
-        slopes = np.sqrt(np.mean(relative.reshape(-1, self.n_features_in_) ** 2, axis=0))
-        return np.asarray(slopes * self._deviations)
+        gradients = self.fit_.network.gradient(self.fit_.posterior.jet.X)
+        slopes = self.scaling_.slopes_of_inputs(gradients).reshape(-1, self.n_features_in_)
+        return np.asarray(np.sqrt(np.mean(slopes**2, axis=0)) * self._deviations)
 
     @property
     def noise_(self) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from nurf.engines import (
     ShallowFit,
     cleaned_engines,
     fit_for_more_rows,
-    with_huber_loss,
 )
 from nurf.engines._progress import watch_attempts
 from nurf.estimators._base import Prepared, ShallowRegressor, unchanged_on_error
@@ -225,15 +224,11 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         engines = self._choices().engines(scaled, rule, rng)
         engines = choose("loss", self.loss, {"squared": list, "huber": cleaned_engines})(engines)
         timed = tuple(replace(engine, clock=clock) for engine in engines)
-        return Prepared(timed, scaling, scaled, check, tuple(found), clock, held_out is not None, jet.X.std(axis=0))
+        return Prepared(timed, scaling, scaled, check, tuple(found), clock, held_out is not None)
 
     def _finish(self, prepared: Prepared, fit: ShallowFit) -> list[Warning]:
         scaled, engine = prepared.scaled, prepared.engines[0]
         assert isinstance(engine, SampledEngine)
-        if self.loss == "huber":
-            unknown = np.isnan(fit.output_errors)
-            fit = with_huber_loss(fit, scaled, engine.task.jet, [scaled[rows] for rows in engine.folds])
-            fit = replace(fit, output_errors=np.where(unknown, np.nan, fit.output_errors))
         uncertainty: CrossFit | Posterior | None = fit.crossfit
         if uncertainty is None:
             options: dict[str, Any] = {"precise": fit.precise, "optimism": fit.optimism, "robust": self.loss == "huber"}

@@ -215,7 +215,7 @@ class SparseFeatureRegressor(ShallowRegressor):
             return fit_sparse(scaled, activation, rng, watch=watch, **options)
 
         engine = SparseEngine(scaled, run, validation, clock=clock)
-        return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None, jet.X.std(axis=0))
+        return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None)
 
     def _finish(self, prepared: Prepared, fit: SparseFit) -> list[Warning]:
         self._set_fit(fit, prepared.scaling, fit.crossfit)

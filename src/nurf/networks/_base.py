@@ -99,6 +99,10 @@ class Network(ABC):
         """The number of outputs."""
         return int(np.prod(self.output_shape, dtype=int))
 
+    def errors(self, jet: Jet) -> Array:
+        """Return the errors ``y - f(x)`` at the values of a jet, of shape (n, k)."""
+        return np.asarray(jet.y - self.value(jet.X)).reshape(len(jet), self.n_outputs)
+
     def jet(self, X: Array, kinds: Collection[str] = tuple(DERIVATIVE_KINDS.values())) -> Jet:
         """Return the jet of the network at the points, with the given kinds of derivatives."""
         gradients = self.gradient(X) if "gradients" in kinds else None

@@ -35,7 +35,7 @@ def are_shuffled(samples: Samples) -> bool:
     points, first = np.unique(samples.X[known] / samples.ranges, axis=0, return_index=True)
     n, d = points.shape
     m = d + 1  # neighbours for the search, and as many for the test
-    if samples.unknown.any() or n < max(4 * m, MIN_POINTS):
+    if samples.unknown.any() or min(n, MAX_POINTS) < max(4 * m, MIN_POINTS):
         return False
     gradients = samples.slopes[known][first] * samples.ranges / samples.value_std
     rows = _evenly(n, MAX_POINTS)
