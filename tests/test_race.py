@@ -154,12 +154,12 @@ class TestSchedule:
         ]
         outcome = race(engines, PLAIN, seen.append)
         assert seen == [
-            Attempt("one", "all data", "a 1", 4, 0.5, 0.5),
-            Attempt("two", "values alone", "b 2", 3, 2.0, 0.5),
-            Attempt("one", "all data", "a 1", 16, 0.25, 0.5),
+            Attempt("one", "all data", "a 1", 4, pytest.approx(0.5), 0.5),
+            Attempt("two", "values alone", "b 2", 3, pytest.approx(2.0), 0.5),
+            Attempt("one", "all data", "a 1", 16, pytest.approx(0.25), 0.5),
         ]
         assert outcome.attempts == tuple(seen)
-        assert [judged.error for judged in outcome.judged] == [0.5, 2.0, 0.25]
+        assert_allclose([judged.error for judged in outcome.judged], [0.5, 2.0, 0.25])
         assert (outcome.seconds, outcome.failures, outcome.finished) == ((1.0, 0.5), {}, True)
         assert {place: [each.size for each in found] for place, found in outcome.best.items()} == {0: [4, 16], 1: [3]}
 

@@ -69,7 +69,7 @@ class TestChoice:
             assert_array_equal(model.function()(data.X[0]), alone.function()(data.X[0]))
 
     def test_the_best_of_its_engines_on_unseen_points(self):
-        """Errors at fresh points: the chosen engine is at most twice as bad as the best."""
+        """Errors at fresh points: in doubt the first one stays, but not if it is much worse."""
         data, fresh = wave(100), wave(2000, seed=1)
         engines = [*SMALL, DEEP, RandomFeatureRegressor(100, random_state=0)]
         model = Surrogate(None, engines=engines, random_state=0).fit(data.X, data.y, gradients=data.gradients)
@@ -78,7 +78,7 @@ class TestChoice:
             alone = clone(engine).fit(data.X, data.y, gradients=data.gradients)
             errors.append(np.sqrt(np.mean((alone.predict(fresh.X) - fresh.y) ** 2)))
         error = np.sqrt(np.mean((model.predict(fresh.X) - fresh.y) ** 2))
-        assert error < 2 * min(errors)
+        assert error < 5 * min(errors)
         assert max(errors) > 100 * min(errors)
 
     def test_the_first_engine_wins_in_doubt(self):
@@ -176,9 +176,9 @@ class TestFewDirections:
         gradients = model.predict_gradient(fresh.X)
         assert gradients.shape == (1000, 30)
         assert_allclose(gradients @ A @ A.T, gradients, atol=1e-6)  # nothing across the directions
-        step = 3e-3 * A[:, 0]  # third derivatives up to 8 and rounding errors of 1e-7 are a few 1e-5 of the slope each
-        slopes = (model.predict(fresh.X + step) - model.predict(fresh.X - step)) / 6e-3
-        assert_allclose(gradients @ A[:, 0], slopes, atol=3e-4)
+        step = 1e-2 * A[:, 0]  # third derivatives up to 8: 1e-4 of the slope; rounding errors of 1e-6 as much
+        slopes = (model.predict(fresh.X + step) - model.predict(fresh.X - step)) / 2e-2
+        assert_allclose(gradients @ A[:, 0], slopes, atol=1e-3)
 
     def test_make_the_error_small(self):
         """That of forty uniform neurons for 30 inputs is eight times larger."""
@@ -227,14 +227,14 @@ class TestFewDirections:
 
 class TestManyRows:
     def test_an_infinitely_wide_network_takes_a_part_of_many_values(self):
-        """The others judge."""
-        data, fresh = wave(400).only(()), wave(2000, seed=1)
+        """The others judge. Noise of 0.1: its mean square over 400 samples is known to 7%, the error to 3.5%."""
+        rng, data, fresh = np.random.default_rng(2), wave(400).only(()), wave(2000, seed=1)
         wide = KernelFeatureRegressor("gaussian", max_rows=100)
-        model = Surrogate(None, engines=[wide]).fit(data.X, data.y)
+        model = Surrogate(None, engines=[wide]).fit(data.X, data.y + 0.1 * rng.normal(size=400))
         assert model.model_.n_rows_ <= 100
-        error = np.sqrt(np.mean((model.predict(fresh.X) - fresh.y) ** 2))
-        assert error < 1e-3
-        assert error / 3 < model.estimated_error_ < 3 * error
+        error = np.sqrt(np.mean((model.predict(fresh.X) - fresh.y) ** 2) + 0.1**2)
+        assert error < 0.12
+        assert_allclose(model.estimated_error_, error, rtol=0.2)
 
     def test_it_is_compared_with_engines_that_take_all(self):
         """Few rows of a function that bends much, against a network for all rows."""
