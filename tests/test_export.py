@@ -123,7 +123,7 @@ MODELS = {
     "wide, average": lambda: noisy(KernelFeatureRegressor()),
     "wide, average, outputs": lambda: noisy(KernelFeatureRegressor(), 2, kinds=("gradients",)),
     "wide, average of all kinds": mixed,
-    "surrogate": lambda: noisy(Surrogate(random_state=0), kinds=("gradients",)),
+    "surrogate": lambda: noisy(Surrogate(engines=["wide"], random_state=0), kinds=("gradients",)),
     "deep": deep,
     "deep, outputs": lambda: deep(2, activation="silu"),
     "one layer": lambda: deep(hidden=8),
