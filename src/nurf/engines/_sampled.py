@@ -288,9 +288,9 @@ class SampledEngine(Engine):
             held = split.held & jet.has_value
             errors[held] = state.fit.network.errors(jet[held])
         found = Evidence.at(jet, errors)
-        if before.errors.shape != found.errors.shape:  # combinations of many outputs
-            return replace(judged, evidence=found)
         both = found.judges & before.judges
+        if before.errors.shape != found.errors.shape or not both.any():  # combinations of many outputs have others
+            return replace(judged, evidence=found)
         true, left = (np.sqrt(np.mean(each.errors[both] ** 2, axis=0)) for each in (found, before))
         factors = np.maximum(np.divide(true, left, out=np.ones_like(true), where=left > 0), 1.0)
         errors = np.where(found.judges[:, None], found.errors, factors * before.errors)
