@@ -80,7 +80,9 @@ def decide(
         finished = False
     finalists, last = tuple(best_effort(best, policy) for best in ordered), tuple(best[-1] for best in ordered)
     winner = simplest(finalists, policy)
-    optimism = selection_optimism([each.evidence for each in outcome.judged], policy.n_draws)
+    pool = [each for each in outcome.judged if each.engine is winner.engine and each.size == winner.size]
+    others = [each for each in finalists if each.engine is not winner.engine]
+    optimism = selection_optimism([each.evidence for each in (*pool, *others)], policy.n_draws)
     return Choice(
         winner,
         optimism,
