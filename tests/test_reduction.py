@@ -1,5 +1,7 @@
 """Directions of inputs and outputs, and fits in them, against functions whose rank is known and dense algebra."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -181,13 +183,15 @@ def test_other_networks_are_fitted_in_few_directions(engine, tmp_path):
     rng = np.random.default_rng(4)
     function = Ridges(20, 2)
     jet, X, step = function.jet(60, rng), function.sample(200, rng), 1e-4
+    # Noise, along the two directions, makes the coefficients of kernels small, and their rounding errors.
+    slopes = jet.gradients + 0.1 * rng.standard_normal((60, 2)) @ function.V.T
+    jet = replace(jet, y=jet.y + 0.02 * rng.standard_normal(60), gradients=slopes)
     model = nurf.Surrogate(None, engines=[engine], random_state=0).fit(jet.X, jet.y, gradients=jet.gradients)
     assert model.scaling_.x_basis.shape == (20, 2)
     assert_allclose(model.network_.value(X), model.predict(X), rtol=1e-6, atol=1e-6)
     assert_allclose(model.function()(X), model.predict(X), rtol=1e-6, atol=1e-6)
     differences = [(model.predict(X[:5] + step * e) - model.predict(X[:5] - step * e)) / (2 * step) for e in np.eye(20)]
-    # coefficients of kernels cancel: 1e-9 of rounding over 2e-4, and squares of the step
-    assert_allclose(model.predict_gradient(X[:5]), np.transpose(differences), rtol=1e-4, atol=1e-4)
+    assert_allclose(model.predict_gradient(X[:5]), np.transpose(differences), rtol=1e-4, atol=1e-5)
     assert_allclose(model.network_.gradient(X), model.predict_gradient(X), rtol=1e-6, atol=1e-6)
     gradients, deviations = model.predict_gradient(X, return_std=True)
     assert gradients.shape == deviations.shape == (200, 20)

@@ -230,15 +230,20 @@ class TestLearning:
     def test_noise_is_recovered(self):
         """The relative standard error of a deviation is ``1 / sqrt(2 m)`` for ``m`` residuals: 60 values, 120 partials.
 
-        About 15 of the 180 rows go into the function, which may move a deviation by another tenth.
+        About 15 of the 180 rows go into the function, which may move a deviation by another tenth. One of 20 seeds fits
+        the values alone: then there is no noise of gradients. Three of three do so with a probability of about 1e-4.
         """
+        used = 0
         for seed in range(3):
             X, y, gradients = noisy(seed, 60)
             estimator = model().fit(X, y, gradients=gradients)
             unit = estimator.scaling_.y_scale / estimator.scaling_.x_scale
             assert abs(np.log(estimator.noise_["values"] / 0.05)) < 5 / np.sqrt(120) + 0.1
-            for size in estimator.noise_["gradients"] * unit:
-                assert abs(np.log(size / 0.2)) < 5 / np.sqrt(240) + 0.1
+            if "gradients" in estimator.noise_:
+                used += 1
+                for size in estimator.noise_["gradients"] * unit:
+                    assert abs(np.log(size / 0.2)) < 5 / np.sqrt(240) + 0.1
+        assert used
 
     @pytest.mark.parametrize("selection", CRITERIA)
     @pytest.mark.parametrize("mean", ["constant", "affine"])
@@ -367,6 +372,7 @@ class TestInvariance:
     the noise.
     """
 
+    @pytest.mark.filterwarnings("ignore:standard deviations of gradients could not be compared")  # of values alone
     def test_of_units(self):
         X, y, gradients = noisy()
         fresh, plain = points(50, seed=1), fitted_to_noisy()
