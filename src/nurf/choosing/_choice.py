@@ -80,9 +80,7 @@ def decide(
         finished = False
     finalists, last = tuple(best_effort(best, policy) for best in ordered), tuple(best[-1] for best in ordered)
     winner = simplest(finalists, policy)
-    pool = [each for each in outcome.judged if each.engine is winner.engine and each.size == winner.size]
-    others = [each for each in finalists if each.engine is not winner.engine]
-    optimism = selection_optimism([each.evidence for each in (*pool, *others)], policy.n_draws)
+    optimism = selection_optimism(winner.evidence, [each.evidence for each in outcome.judged], policy.n_draws)
     return Choice(
         winner,
         optimism,

@@ -101,31 +101,38 @@ def advantage(challenger: Evidence, incumbent: Evidence, floor: float) -> tuple[
     return mean, spread
 
 
-def selection_optimism(evidence: Sequence[Evidence], n_draws: int) -> float:
-    """Return the factor by which the smallest of several errors is too small because it was chosen as the smallest.
+def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], n_draws: int) -> float:
+    """Return the factor by which the error of a winner is too small because it is the best of several candidates.
 
-    Samples are drawn with replacement, the candidate with the smallest error at them is chosen, and judged at the
-    samples that were not drawn: the factor is the geometric mean of the ratios of both errors, at least 1.
+    Samples are drawn with replacement. The candidate ``c`` with the smallest error at the drawn samples is judged at
+    the samples that were not drawn, and so is the winner ``w``. With the mean squares ``in`` and ``out`` at both::
+
+        log factor^2 = mean log(out_c / in_c) - mean log(out_w / in_w), at least 0.
+
+    The second term is what few large errors do to the ratio without any choice.
 
     Parameters
     ----------
-    evidence : sequence of Evidence
-        All candidates among which one was chosen.
+    winner : Evidence
+    candidates : sequence of Evidence
+        All candidates among which the winner was chosen; those that were judged at other samples do not count.
     n_draws : int
     """
-    judges = np.logical_and.reduce([each.judges for each in evidence])
+    judges = winner.judges
     n = int(np.count_nonzero(judges))
-    if len(evidence) < 2 or n < 2:
+    rivals = [each for each in candidates if np.array_equal(each.judges, judges) and each is not winner]
+    if not rivals or n < 2:
         return 1.0
-    squares = np.stack([np.sum(each.errors[judges] ** 2, axis=1) for each in evidence], axis=1)
-    weights = evidence[0].weights[judges]
+    squares = np.stack([np.sum(each.errors[judges] ** 2, axis=1) for each in (winner, *rivals)], axis=1)
+    weights = winner.weights[judges]
     counts = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), size=n_draws) * weights
     others = (counts == 0) * weights
     known = (counts.sum(axis=1) > 0) & (others.sum(axis=1) > 0)
-    counts, others = counts[known], others[known]
-    inside = counts @ squares / counts.sum(axis=1)[:, None]
-    chosen = np.argmin(inside, axis=1)
-    draws = np.arange(len(chosen))
-    outside = np.sum(others * squares.T[chosen], axis=1) / others.sum(axis=1)
-    ratios = np.log(np.maximum(outside, TINY) / np.maximum(inside[draws, chosen], TINY))
-    return float(np.exp(max(0.0, np.mean(ratios) / 2)) if len(ratios) else 1.0)
+    if not known.any():
+        return 1.0
+    inside, outside = (
+        np.maximum(drawn @ squares / drawn.sum(axis=1)[:, None], TINY) for drawn in (counts[known], others[known])
+    )
+    ratios = np.log(outside / inside)
+    chosen = ratios[np.arange(len(ratios)), np.argmin(inside, axis=1)]
+    return float(np.exp(max(0.0, np.mean(chosen - ratios[:, 0]) / 2)))
