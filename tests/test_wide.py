@@ -3,7 +3,6 @@
 import logging
 import pickle
 from copy import copy
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -15,7 +14,7 @@ from nurf import Jet, KernelFeatureRegressor
 from nurf._threads import threads_for
 from nurf.choosing import POLICY, assign_folds, decide
 from nurf.engines import Learning, WideEngine, n_directions, thinned
-from nurf.engines._learning import Candidate, Problem, learn
+from nurf.engines._learning import Problem, learn
 from nurf.engines._scales import (
     HIGHEST_SCALE,
     LOWEST_SCALE,
@@ -26,7 +25,6 @@ from nurf.engines._scales import (
     gradient_map,
     starts,
 )
-from nurf.engines._wide import _with_noise
 from nurf.jets import DERIVATIVE_KINDS
 from nurf.kernels import RADIAL_KERNELS, GaussianKernel, MaternKernel
 from nurf.solvers.process import CRITERIA, HeldOutErrors, Process, ProcessRows, RestrictedLikelihood, row_total
@@ -352,18 +350,6 @@ class TestThreads:
         assert threads() == before
 
 
-def test_a_noise_for_each_partial_must_have_the_smaller_criterion():
-    """Its optimum is not larger than that with one noise: else it was not found, and its error says nothing."""
-    X = points()
-    rows, scales = ProcessRows.of(Jet(X, f(X), gradient(X))), InputScales(1 / X.std(axis=0))
-    noisy, exact = (Hyperparameters(np.diag(scales.units), np.array([level, level, 1.0])) for level in (1.0, 1e-8))
-    common = Candidate(GaussianKernel(), scales, noisy, criterion=-10.0)
-    better = Candidate(GaussianKernel(), scales, exact.separate, criterion=-11.0)
-    assert better.error(better.process(rows)) < 0.5 * common.error(common.process(rows))
-    assert _with_noise(common, better, rows) is better
-    assert _with_noise(common, replace(better, criterion=-9.0), rows) is common
-
-
 class TestInvariance:
     """Of fits to noisy data, which are benign: L-BFGS ends near the same optimum.
 
@@ -520,14 +506,12 @@ class TestFewRows:
 
 
 def learned_by_hand(engine, jet, separate):
-    """Scales and noise by the public pieces: the best of two starts after six steps, then thirty more."""
+    """Scales and noise by the public pieces, from the best start."""
     rows, scales = ProcessRows.of(jet), InputScales(engine.units)
-    learning = engine.learning
-    problem = Problem(rows, GaussianKernel(), scales, engine.criterion, learning.prior)
+    problem = Problem(rows, GaussianKernel(), scales, engine.criterion, engine.learning.prior)
     first = [start.separate if separate else start for start in starts(jet, engine.units, GaussianKernel())]
-    best = sorted((learn(problem, start, 0) for start in first), key=lambda found: found[1])[: learning.refit_starts]
-    found, _ = min((learn(problem, start, learning.trial_steps) for start, _ in best), key=lambda found: found[1])
-    return learn(problem, found, learning.refit_steps, 1 / np.sqrt(len(rows)))[0]
+    best, _ = min((learn(problem, start, 0) for start in first), key=lambda found: found[1])
+    return learn(problem, best, engine.learning.refit_steps)[0]
 
 
 class DenseGaussian:

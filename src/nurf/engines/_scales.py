@@ -32,6 +32,11 @@ class Hyperparameters:
         first = np.broadcast_to(self.noise[1:-1], self.metric.shape[1])
         return Hyperparameters(self.metric, np.concatenate([self.noise[:1], first, self.noise[-1:]]))
 
+    @property
+    def common(self) -> Hyperparameters:
+        """The same with the mean of the noise of all partial derivatives for each of them."""
+        return Hyperparameters(self.metric, np.array([self.noise[0], self.noise[1:-1].mean(), self.noise[-1]]))
+
 
 @dataclass(frozen=True)
 class Prior:
@@ -184,16 +189,14 @@ def n_directions(gradients: Array, energy: float) -> int:
 def starts(jet: Jet, units: Array, kernel: RadialKernel) -> Iterator[Hyperparameters]:
     """Yield hyperparameters from which learning may start, the most promising first.
 
-    A process with unit variance has partial derivatives with the mean square ``-phi'(0) s^2`` for the scale ``s``, so
-    that gradients show the scales.
+    Gradients show the scales (``RadialKernel.curvature``).
     """
     noises = (np.full(3, 1e-6), np.full(3, 1e-2))
-    curvature = float(np.sqrt(-kernel.profile(np.zeros(()), 1)))
     metrics = [np.diag(factor * units) for factor in (0.6, 0.2, 0.07)]
     if jet.gradients is not None:
         rows = jet.derivative_rows(1)
         known = np.isfinite(jet.gradients).reshape(rows.shape)
-        sizes = np.sqrt(np.sum(rows**2, axis=(0, 1)) / np.maximum(known.sum(axis=(0, 1)), 1)) / curvature
+        sizes = np.sqrt(np.sum(rows**2, axis=(0, 1)) / np.maximum(known.sum(axis=(0, 1)), 1)) / kernel.curvature
         metrics = [np.diag(np.maximum(factor * sizes, LOWEST_SCALE * units)) for factor in (1.0, 0.4)] + metrics[:2]
     for metric in metrics:
         for noise in noises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -207,8 +207,7 @@ class WideEngine(Engine):
         """Return the average that is learned on some samples: by its members, or by all candidates at first."""
         jet, learning = self.fitted[index], self.learning
         rows = ProcessRows.of(jet, self.degree)
-        n_steps = learning.steps[learning.stage(len(rows))] if final else learning.part_steps
-        learned = [self._learned(member, rows, n_steps) for member in members] or self._first(jet, rows, n_steps)
+        learned = self._further(members, jet, rows) if members else self._first(jet, rows)
         processes = [candidate.process(rows) for candidate in learned]
         errors = [each.error(process) for process, each in zip(processes, learned, strict=True)]
         sizes = learning.sizes(self.fitted)
@@ -217,25 +216,40 @@ class WideEngine(Engine):
         kept = tuple(learned[i] for i in order)
         parts = [HeldOutErrors.one_by_one(processes[i], jet.n_features) for i in order]
         if final and self._knows_samples(kept[0], rows):
-            parts = [self._crossed(*pair, jet, rows) for pair in zip(kept, parts, strict=True)]
+            parts = self._crossed(kept, parts, jet, rows)
         if len(parts[0].errors) >= MIN_ERRORS:  # fewer errors tell nothing
             parts = [part.at_least(_residuals(processes[i], jet)) for i, part in zip(order, parts, strict=True)]
         return Average(kept, weights, tuple(processes[i] for i in order), HeldOutErrors.mixed(parts, weights), jet)
 
-    def _first(self, jet: Jet, rows: ProcessRows, n_steps: int) -> list[Candidate]:
-        """Return all kernels and maps, learned on some samples."""
-        n_starts = self.learning.n_starts[self.learning.stage(len(rows))]
-        started = [_started(kernel, self, rows, jet, n_starts) for kernel in self.kernels]
-        learned = [self._learned(candidate, rows, n_steps) for candidate in started]
-        mapped = [_mapped(candidate, self, rows, jet) for candidate in learned] if self.rank else []
-        mapped = [self._learned(candidate, rows, n_steps) for candidate in mapped]
-        if mapped and not self.diagonal:
-            return mapped
+    def _further(self, members: Sequence[Candidate], jet: Jet, rows: ProcessRows) -> list[Candidate]:
+        """Return members that were learned on few samples, learned on more: on a part of these first.
+
+        Most steps are taken on the part, which has the geometric mean of both numbers of rows.
+        """
+        share, learning = float(np.sqrt(members[0].n_rows / len(rows))), self.learning
+        between = ProcessRows.of(jet[spaced(np.arange(len(jet)), int(np.ceil(share * len(jet))))], self.degree)
+        for part, n_steps in (between, learning.between_steps), (rows, learning.steps):
+            members = [self._learned(member, part, n_steps) for member in members]
+        return list(members)
+
+    def _first(self, jet: Jet, rows: ProcessRows) -> list[Candidate]:
+        """Return all kernels and maps, learned on some samples.
+
+        The first kernel is learned from the best start, with one noise of all partial derivatives and with one for each
+        of them, and the better of both gives the others their start.
+        """
+        learning, (n_starts, n_steps) = self.learning, self.learning.first(len(rows))
+        first = self._learned(_started(self.kernels[0], self, rows, jet, n_starts), rows, n_steps)
         if jet.n_features > 1 and np.any(rows.orders == 1):
-            started = [_started(kernel, self, rows, jet, n_starts, separate=True) for kernel in self.kernels]
-            separate = [self._learned(candidate, rows, n_steps) for candidate in started]
-            learned = [_with_noise(*pair, rows) for pair in zip(learned, separate, strict=True)]
-        return [*learned, *mapped]
+            first = _best((first, self._learned(first.of(separate=True), rows, n_steps)), rows)
+        others = (first.of(kernel, first.separate) for kernel in self.kernels[1:])
+        learned = [first, *(self._learned(candidate, rows, n_steps) for candidate in others)]
+        if not self.rank:
+            return learned
+        errors = np.array([candidate.error(candidate.process(rows)) for candidate in learned])
+        promising = [learned[i] for i in learning.averaged(errors, len(rows))[0]]
+        mapped = [self._learned(_mapped(candidate, self, rows, jet), rows, n_steps) for candidate in promising]
+        return [*learned, *mapped] if self.diagonal else mapped
 
     def _knows_samples(self, candidate: Candidate, rows: ProcessRows) -> bool:
         """Return whether scales were learned from so few values that they know single samples.
@@ -246,31 +260,43 @@ class WideEngine(Engine):
         few = n_values < self.policy.rows_per_parameter * candidate.n_coordinates
         return few and n_values >= MIN_ERRORS and len(np.unique(rows.parts[0].points, axis=0)) > 1
 
-    def _crossed(self, candidate: Candidate, expected: HeldOutErrors, jet: Jet, rows: ProcessRows) -> HeldOutErrors:
-        """Return the errors at each sample if it is left out, with scales that were learned without its fold.
+    def _crossed(
+        self, members: Sequence[Candidate], expected: Sequence[HeldOutErrors], jet: Jet, rows: ProcessRows
+    ) -> list[HeldOutErrors]:
+        """Return the errors of members at each sample if it is left out, with scales learned without its fold.
 
-        The standard deviations are those that are ``expected`` by the process of all samples: they are to be
+        The standard deviations are those that are ``expected`` by the processes of all samples: they are to be
         calibrated, and a process with other scales may be less certain.
         """
         fold_of = assign_folds(jet, self.policy.n_folds)
         folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
-        processes = [self._relearned(candidate, jet[~fold]).process(rows) for fold in folds]
-        parts = [HeldOutErrors.one_by_one(process, jet.n_features) for process in processes]
-        return HeldOutErrors.of_folds(parts, folds, jet.has_value, expected)
+        relearned = [self._relearned(members, jet[~fold]) for fold in folds]
+        result = []
+        for place, own in enumerate(expected):
+            processes = [candidates[place].process(rows) for candidates in relearned]
+            parts = [HeldOutErrors.one_by_one(process, jet.n_features) for process in processes]
+            result.append(HeldOutErrors.of_folds(parts, folds, jet.has_value, own))
+        return result
 
-    def _relearned(self, candidate: Candidate, jet: Jet) -> Candidate:
-        """Return a candidate whose scales are learned on other data, from the best start there.
+    def _relearned(self, members: Sequence[Candidate], jet: Jet) -> list[Candidate]:
+        """Return candidates whose scales are learned on other data: the first from the best start, others from it.
 
         What was learned on all data must not be a start: it knows the samples that are left out.
         """
         share = CROSSED_ROWS / row_total(jet)
         jet = jet if share >= 1 else jet[spaced(np.arange(len(jet)), max(1, int(share * len(jet))))]
-        rows, learning = ProcessRows.of(jet, self.degree), self.learning
-        start = _started(candidate.kernel, self, rows, jet, learning.refit_starts, candidate.separate)
-        found = self._learned(start, rows, learning.refit_steps)
-        if candidate.mapped:
-            found = self._learned(_mapped(found, self, rows, jet), rows, learning.refit_steps)
-        return found
+        rows, learning, first = ProcessRows.of(jet, self.degree), self.learning, members[0]
+        start = _started(first.kernel, self, rows, jet, 1, first.separate)
+        scaled = self._learned(start, rows, learning.refit_steps)
+        result = []
+        for member in members:
+            found = scaled
+            if (member.kernel, member.separate) != (first.kernel, first.separate):
+                found = self._learned(scaled.of(member.kernel, member.separate), rows, learning.refit_steps)
+            if member.mapped:
+                found = self._learned(_mapped(found, self, rows, jet), rows, learning.refit_steps)
+            result.append(found)
+        return result
 
     def _evidence(self, average: Average, index: Index) -> Evidence:
         """Return the errors of an average at samples that it did not see.
@@ -295,15 +321,9 @@ def _residuals(process: Process, jet: Jet) -> Array:
     return np.asarray(valued.y - process.network(jet.y.shape[1:]).value(valued.X)).reshape(len(valued), -1)
 
 
-def _with_noise(common: Candidate, separate: Candidate, rows: ProcessRows) -> Candidate:
-    """Return the candidate of the smaller error, with one noise of all partial derivatives or with one for each.
-
-    The first is a special case of the second. If the criterion of the second is larger, learning did not come so far,
-    and its noise may be far from that of the data whatever its error.
-    """
-    if separate.criterion > common.criterion:
-        return common
-    return min((common, separate), key=lambda each: each.error(each.process(rows)))
+def _best(candidates: Iterable[Candidate], rows: ProcessRows) -> Candidate:
+    """Return the candidate of the smallest error."""
+    return min(candidates, key=lambda each: each.error(each.process(rows)))
 
 
 def _score(candidate: Candidate) -> float:

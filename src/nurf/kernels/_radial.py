@@ -31,6 +31,11 @@ class RadialKernel(Kernel):
         errors of large terms that cancel would stay.
         """
 
+    @property
+    def curvature(self) -> float:
+        """The root mean square ``sqrt(-phi'(0))`` of partial derivatives of a process with the kernel and scale one."""
+        return float(np.sqrt(-self.profile(np.zeros(()), 1)))
+
     def _matrix(self, X: Array, Y: Array) -> Array:
         return self.profile(cdist(X, Y, "sqeuclidean") / 2)
 
