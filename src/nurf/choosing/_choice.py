@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
 from nurf.choosing._evidence import advantage, selection_optimism
@@ -39,13 +39,13 @@ class Choice:
     """
 
     winner: Judged
-    optimism: float
-    finalists: tuple[Judged, ...]
-    last: tuple[Judged, ...]
-    attempts: tuple[Attempt, ...]
-    seconds: tuple[float, ...]
-    failures: dict[int, Exception]
-    finished: bool
+    optimism: float = 1.0
+    finalists: tuple[Judged, ...] = ()
+    last: tuple[Judged, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    seconds: tuple[float, ...] = ()
+    failures: dict[int, Exception] = field(default_factory=dict)
+    finished: bool = True
 
 
 def decide(

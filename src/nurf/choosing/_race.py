@@ -152,6 +152,10 @@ class Engine(ABC):
     def fit(self, judged: Judged, given: Jet) -> Any:
         """Return the fit of a candidate to all data; ``given`` are the data with all derivatives that are known."""
 
+    @abstractmethod
+    def again(self, fit: Any) -> Judged:
+        """Return the candidate of an earlier fit, judged on the data of this engine: what was learned stays."""
+
     def variants(self, judged: Judged) -> Iterable[Hashable]:
         """Return candidates that differ from a good one in one thing; by default none."""
         return ()

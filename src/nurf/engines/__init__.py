@@ -3,7 +3,7 @@
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._deep import DeepOptions, DeepSetting, DeepSpec
 from nurf.engines._deep_fit import DeepCycle, DeepFit
-from nurf.engines._fit import Fit, ShallowFit, Stage
+from nurf.engines._fit import Fit, Origin, ShallowFit, Stage
 from nurf.engines._learning import Learning
 from nurf.engines._metrics import Diagonal, Full, Isotropic, Metric
 from nurf.engines._outer import ALPHAS, fit_outer
@@ -36,6 +36,7 @@ __all__ = [
     "Isotropic",
     "Learning",
     "Metric",
+    "Origin",
     "SampledEngine",
     "Setting",
     "ShallowFit",

@@ -47,6 +47,28 @@ class Stage:
     convergence: Convergence | None = None
 
 
+@dataclass(frozen=True)
+class Origin:
+    """How a fit was chosen.
+
+    Attributes
+    ----------
+    data : str
+        What was fitted: "all data" or "values alone".
+    known : tuple of str
+        The kinds of derivatives that were given.
+    optimism : float
+        The factor by which its error is larger because it is the best of several candidates.
+    n_samples : int
+        Number of samples with which it was chosen.
+    """
+
+    data: str
+    known: tuple[str, ...]
+    optimism: float
+    n_samples: int
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fit:
     """A fitted network and its estimated error: all that is common to the ways to fit one.
@@ -60,12 +82,15 @@ class Fit:
         How much derivatives counted.
     attempts : tuple of Attempt
         What was tried, if there was a choice.
+    origin : Origin or None
+        How the fit was chosen; None for blocks of rows.
     """
 
     network: Network
     output_errors: Array
     loss: Loss = VALUES_ONLY
     attempts: tuple[Attempt, ...] = ()
+    origin: Origin | None = None
 
     @property
     def error(self) -> float:

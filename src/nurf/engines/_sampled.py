@@ -296,6 +296,16 @@ class SampledEngine(Engine):
         errors = np.where(found.judges[:, None], found.errors, factors * before.errors)
         return replace(judged, evidence=Evidence(errors, before.weights))
 
+    def again(self, fit: ShallowFit) -> Judged:
+        """Return the stages of an earlier fit, with neurons that are sampled from the data of this engine."""
+        stages: Stages | None = None
+        for stage in fit.history:
+            assert stage.setting is not None
+            stages = Stages(stage.setting, stages, stage.n_neurons)
+        assert stages is not None
+        engine = replace(self, sizes=(stages.size,))
+        return engine.confirmed(engine.judge(stages.at(0), stages.size))
+
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a candidate."""
         loss = self._of(judged).setting.loss

@@ -300,7 +300,8 @@ class SparseEngine(Engine):
     jet : Jet
         The data, scaled.
     run : callable
-        Returns the fit; it is called with what is to be called after each step of the path.
+        Returns the fit; it is called with what is to be called after each step of the path, and with a fit whose
+        neurons and alpha it starts from, or None.
     validation : Jet, optional
         Rows on which, together with the training rows, the error is estimated.
     policy : Policy
@@ -308,7 +309,7 @@ class SparseEngine(Engine):
     """
 
     jet: Jet
-    run: Callable[[Callable[[SparseStep], None]], SparseFit]
+    run: Callable[[Callable[[SparseStep], None], SparseFit | None], SparseFit]
     validation: Jet | None = None
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
@@ -324,8 +325,15 @@ class SparseEngine(Engine):
     def judge(self, candidate: Hashable, size: int, before: Judged | None = None) -> Judged:
         """Return the network and its errors at samples of folds without which it is trained once more."""
         self.clock.check()
+        return self._judged(candidate, size, None)
+
+    def again(self, fit: SparseFit) -> Judged:
+        """Return the neurons of an earlier fit, trained on the data of this engine with its alpha."""
+        return self._judged("path", 1, fit)
+
+    def _judged(self, candidate: Hashable, size: int, start: SparseFit | None) -> Judged:
         began = time.perf_counter()
-        fit = self.run(lambda _: self.clock.check())
+        fit = self.run(lambda _: self.clock.check(), start)
         return Judged(self, candidate, size, self._evidence(fit), time.perf_counter() - began, fit)
 
     def record(self, judged: Judged) -> Attempt:

@@ -187,6 +187,11 @@ class TrainedEngine(Engine):
         done = DeepCycle(runs.n_steps + size, last_loss(advanced), error, seconds, str(candidate))
         return Judged(self, candidate, size, evidence, seconds, Runs(advanced, (*runs.history, done)))
 
+    def again(self, fit: DeepFit) -> Judged:
+        """Return the network of an earlier fit after a short cycle on the data of this engine."""
+        engine, options = replace(self, start=fit), self.spec.options
+        return engine.judge(fit.setting, options.cycle(options.race_share, self.spec.n_steps))
+
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a setting."""
         setting: DeepSetting = judged.candidate  # type: ignore[assignment]

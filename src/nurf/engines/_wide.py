@@ -25,7 +25,7 @@ from nurf.engines._scales import (
 )
 from nurf.engines._thinning import thinned
 from nurf.jets import Jet
-from nurf.kernels import KernelAverage, RadialKernel
+from nurf.kernels import KernelAverage, KernelNetwork, RadialKernel
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.process import (
     Criterion,
@@ -55,6 +55,8 @@ class Average:
         Errors of the average at samples that it did not see.
     jet : Jet
         The samples.
+    optimism : array of shape (k,)
+        The factor by which errors of samples that leave in closed form are too small.
     """
 
     members: tuple[Candidate, ...]
@@ -62,6 +64,7 @@ class Average:
     processes: tuple[Process, ...]
     held_out: HeldOutErrors
     jet: Jet
+    optimism: Array
 
     def __str__(self) -> str:
         more = len(self.members) - 1
@@ -163,6 +166,23 @@ class WideEngine(Engine):
         metric = None if self._knows_samples(member, rows) else member.found.metric
         return Judged(self, candidate, size, evidence, time.perf_counter() - start, average, metric)
 
+    def again(self, fit: WideFit) -> Judged:
+        """Return the kernels of an earlier fit, after a few further steps of their scales and noise on all samples.
+
+        Scales that know the samples are judged in closed form, with the factor by which that was too small before.
+        """
+        start, size = time.perf_counter(), len(self.fitted)
+        members = [
+            _as_candidate(network, noise, self.units, len(fit.posterior.rows))
+            for network, noise in zip(fit.network.members, fit.posterior.noise, strict=True)
+        ]
+        with threads_for(row_total(self.fitted), self.learning.threaded_rows):
+            index = self._part(size)
+            average = self._average(index, members, False)
+        average = replace(average, held_out=average.held_out.times(fit.optimism), optimism=fit.optimism)
+        evidence = self._evidence(average, index)
+        return Judged(self, "average", size, evidence, time.perf_counter() - start, average)
+
     def fit(self, judged: Judged, given: Jet) -> WideFit:
         """Return the average as a fit, with its uncertainty."""
         average: Average = judged.found
@@ -177,6 +197,7 @@ class WideEngine(Engine):
             output_errors=errors,
             posterior=ProcessPosterior(average.network, average.jet, noise, variances, degree, average.held_out),
             label=average.label,
+            optimism=average.optimism,
         )
 
     def _pooled(self, average: Average) -> Array:
@@ -214,12 +235,14 @@ class WideEngine(Engine):
         following = min((size for size in sizes if size > len(jet)), default=len(jet))
         order, weights = learning.averaged(np.array(errors), following * len(rows) // len(jet))
         kept = tuple(learned[i] for i in order)
-        parts = [HeldOutErrors.one_by_one(processes[i], jet.n_features) for i in order]
+        parts = closed = [HeldOutErrors.one_by_one(processes[i], jet.n_features) for i in order]
         if final and self._knows_samples(kept[0], rows):
             parts = self._crossed(kept, parts, jet, rows)
         if len(parts[0].errors) >= MIN_ERRORS:  # fewer errors tell nothing
             parts = [part.at_least(_residuals(processes[i], jet)) for i, part in zip(order, parts, strict=True)]
-        return Average(kept, weights, tuple(processes[i] for i in order), HeldOutErrors.mixed(parts, weights), jet)
+        held_out, expected = (HeldOutErrors.mixed(each, weights) for each in (parts, closed))
+        processes = [processes[i] for i in order]
+        return Average(kept, weights, tuple(processes), held_out, jet, held_out.size_over(expected))
 
     def _further(self, members: Sequence[Candidate], jet: Jet, rows: ProcessRows) -> list[Candidate]:
         """Return members that were learned on few samples, learned on more: on a part of these first.
@@ -326,6 +349,16 @@ def _best(candidates: Iterable[Candidate], rows: ProcessRows) -> Candidate:
     return min(candidates, key=lambda each: each.error(each.process(rows)))
 
 
+def _as_candidate(network: KernelNetwork, noise: Array, units: Array, n_rows: int) -> Candidate:
+    """Return the candidate that a member of an earlier fit was."""
+    metric, partials = network.metric, noise[1:-1]
+    diagonal = np.array_equal(metric, np.diag(np.diag(metric)))
+    if np.all(partials == partials[0]):
+        noise = noise[[0, 1, -1]]
+    scales = InputScales(units) if diagonal else LinearMap(units, len(metric))
+    return Candidate(network.kernel, scales, Hyperparameters(metric, noise), np.inf, n_rows, 1, not diagonal)
+
+
 def _score(candidate: Candidate) -> float:
     return candidate.score
 
@@ -376,8 +409,11 @@ class WideFit(Fit):
         The processes given the data, with what was learned.
     label : str
         What was averaged.
+    optimism : array of shape (k,)
+        The factor by which errors of samples that leave in closed form are too small, because scales know them.
     """
 
     network: KernelAverage
     posterior: ProcessPosterior
     label: str
+    optimism: Array

@@ -206,13 +206,15 @@ class SparseFeatureRegressor(ShallowRegressor):
         }
         progress = watch_path(self._verbosity())
 
-        def run(after: Callable[[SparseStep], None]) -> SparseFit:
+        def run(after: Callable[[SparseStep], None], start: SparseFit | None) -> SparseFit:
+            given = {} if start is None else {"alphas": [start.alpha], "start": start.network.hyperplanes}
+
             def watch(step: SparseStep) -> None:
                 after(step)
                 if progress is not None:
                     progress(step)
 
-            return fit_sparse(scaled, activation, rng, watch=watch, **options)
+            return fit_sparse(scaled, activation, rng, watch=watch, **(options | given))
 
         engine = SparseEngine(scaled, run, validation, clock=clock)
         return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from html import escape
 from typing import Any, overload
@@ -220,6 +221,15 @@ class Surrogate(NetworkRegressor):
         self._set_fit(winner.model.fit_, winner.model.scaling_, winner.model.uncertainty_)
         failed = [UserWarning(f"engine {models[place][0]} failed: {error}") for place, error in failures.items()]
         return [*found, *winner.prepared.warnings, *warned, *failed]
+
+    def _updated(self, jet: Jet, validation: Any) -> list[Warning]:
+        check, found = checked_gradients(jet, self.check_gradients)
+        model = copy(self.model_)
+        found += model._updated(jet, validation)
+        self.model_, self.gradient_check_ = model, check
+        model.gradient_check_ = check
+        self._set_fit(model.fit_, model.scaling_, model.uncertainty_)
+        return found
 
     def _decided(
         self,

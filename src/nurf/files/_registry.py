@@ -28,7 +28,7 @@ from nurf.densities import (
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._deep import DeepSetting
 from nurf.engines._deep_fit import DeepCycle, DeepFit, Folds
-from nurf.engines._fit import ShallowFit, Stage
+from nurf.engines._fit import Origin, ShallowFit, Stage
 from nurf.engines._metrics import Diagonal, Full, Isotropic, Learned
 from nurf.engines._settings import FromData, FromNetwork, FromResidual, Setting
 from nurf.engines._sparse import SparseFit, SparseStep
@@ -233,6 +233,7 @@ RESULTS = Registry(
         "CrossFit": CrossFit,
         "DeepFit": DeepFit,
         "Folds": Folds,
+        "Origin": Origin,
         "HeldOutErrors": HeldOutErrors,
         "Posterior": Posterior,
         "ProcessPosterior": ProcessPosterior,

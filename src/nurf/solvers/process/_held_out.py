@@ -62,6 +62,15 @@ class HeldOutErrors:
                 slope[rows.samples[first][along], :, inputs[along]] = part[first][along]
         return cls(errors[values], deviations[values], rows.weights[values], *slopes)
 
+    def times(self, factors: Array) -> HeldOutErrors:
+        """Return errors that are larger by factors of shape (k,)."""
+        return replace(self, errors=factors * self.errors, gradient_errors=factors[:, None] * self.gradient_errors)
+
+    def size_over(self, others: HeldOutErrors) -> Array:
+        """Return the factors by which the root mean square errors are larger than others, of shape (k,)."""
+        own, other = (np.sqrt(np.mean(each.errors**2, axis=0)) for each in (self, others))
+        return np.asarray(np.divide(own, other, out=np.ones_like(own), where=other > 0))
+
     @classmethod
     def of_folds(
         cls, parts: Sequence[HeldOutErrors], folds: Sequence[Mask], has_value: Mask, expected: HeldOutErrors
