@@ -317,9 +317,9 @@ class TestManySamples:
 
     def test_of_the_fit_is_multiplied_by_the_optimism_of_refits(self):
         """Three of five folds of 200 samples: at least 120 of them."""
-        jet, space = wave(200, noise=0.1), TestFewSamples.SPACE
+        jet, space = wave(200, noise=0.1), replace(TestFewSamples.SPACE, activations=(Sigmoid(0.4), Sigmoid(0.2)))
         engine = engine_of(jet, space, [40], alphas=ALPHAS[2:3])
-        fit = fit_sampled([engine])
+        fit = engine.fit(engine.judge(next(engine.candidates()), 40), jet)
         folds, errors = assign_folds(jet, 5), []
         for fold in range(3):
             train, held, rng = jet[folds != fold], jet[folds == fold], engine._rng(0, fold)
@@ -330,9 +330,12 @@ class TestManySamples:
         assert_allclose(fit.error, fit.stage.error * max(1, true / estimated), rtol=1e-5)
         assert_allclose(fit.optimism, max(1, np.sqrt(np.median(ratios**2))), rtol=1e-5)
 
-    def test_of_very_many_samples_is_leave_one_out(self):
-        jet = wave(1001, noise=0.1)
-        fit = fit_sampled([engine_of(jet, TestFewSamples.SPACE, [40])])
+    @pytest.mark.parametrize(
+        ("n", "widths"), [(1001, (Sigmoid(0.2), Sigmoid(0.2001))), (200, (Sigmoid(0.2),))], ids=["many", "no choice"]
+    )
+    def test_of_very_many_samples_or_without_a_choice_is_leave_one_out(self, n, widths):
+        jet = wave(n, noise=0.1)
+        fit = fit_sampled([engine_of(jet, replace(TestFewSamples.SPACE, activations=widths), [40])])
         again = fit_outer(fit.network.features, jet, loss=Loss(0.01))
         assert fit.optimism is None
         assert_allclose([fit.error, fit.stage.error, fit.alpha], [again.error, again.error, again.alpha], rtol=1e-6)

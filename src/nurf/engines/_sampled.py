@@ -249,7 +249,7 @@ class SampledEngine(Engine):
     def judge(self, candidate: Any, size: int, before: Judged | None = None) -> Judged:
         """Return the evidence for a candidate: from fits without each fold, or from samples that leave a fit."""
         self.clock.check()
-        start, where = time.perf_counter(), str(size)
+        start, where = time.perf_counter(), self._where(size)
         if where not in self._cache:
             self._cache.clear()
         stages, splits = candidate.at(size), self._splits(where)
@@ -319,7 +319,7 @@ class SampledEngine(Engine):
         fit = replace(state.fit, stage=stage, history=(*self._earlier(stages), stage), left_out=None)
         if self.refits:
             alphas = np.array([judged.found])
-            refits = [each.with_loss(fit.loss, alphas).fit for each in self._states(stages, str(judged.size))]
+            refits = [each.with_loss(fit.loss, alphas).fit for each in self._states(stages, self._where(judged.size))]
             held_out = [given[rows] for rows in fold_masks(given, self.policy)]
             crossfit = CrossFit.of(fit.network, [each.network for each in refits], held_out)
             return replace(fit, output_errors=judged.evidence.output_errors, crossfit=crossfit)
@@ -341,8 +341,14 @@ class SampledEngine(Engine):
 
     @property
     def _is_measured(self) -> bool:
-        """Whether fits without some of the folds show how optimistic leave-one-out is: not with many samples."""
-        return self.n_values <= MAX_REFIT_SAMPLES and not self.has_other_rows and len(self.folds) > 1
+        """Whether fits without some of the folds show how optimistic leave-one-out is.
+
+        Not with many samples, and not if nothing is chosen: the leave-one-out errors of 240 fits with one setting to 200
+        to 500 samples (local, nonlocal and uniform densities, 100 and 500 neurons, with gradients in the loss and
+        without) were 0.59 to 2.1 of the true errors, 0.99 in the geometric mean.
+        """
+        chosen = self.space.has_choice or len(self.sizes) > 1
+        return chosen and self.n_values <= MAX_REFIT_SAMPLES and not self.has_other_rows and len(self.folds) > 1
 
     @cached_property
     def n_values(self) -> int:
@@ -440,10 +446,12 @@ class SampledEngine(Engine):
     def _made_splits(self) -> dict[str, tuple[Split, ...]]:
         return {}
 
+    def _where(self, size: int) -> str:
+        """Return the name of the data on which candidates of a size are judged: the last size takes all data."""
+        return ALL if size == self.sizes[-1] and not self.refits else str(size)
+
     def _splits(self, where: str) -> tuple[Split, ...]:
         """Return what is fitted: the data of a size, all data, or the data without some of the folds."""
-        if where == str(self.sizes[-1]) and not self.refits:
-            where = ALL
         if where not in self._made_splits:
             self._made_splits[where] = tuple(self._make_splits(where))
         return self._made_splits[where]
