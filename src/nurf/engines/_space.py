@@ -63,13 +63,13 @@ class Space:
     def first_settings(self) -> Iterator[Setting]:
         """Yield the settings that a race starts with.
 
-        All densities with every second width, from the second on, and all degrees of the tail with the largest of them.
+        The first density with every second width, from the second on, and all degrees of the tail with the largest of
+        them.
         """
         loss, activations = self.losses[len(self.losses) // 2], self.activations[1::2] or self.activations
         rest = (loss, self.sources[0], self.metrics[0], self.width_ratios[0])
-        for density in self.densities:
-            for activation in activations:
-                yield Setting(density, activation, *rest, self.degrees[0])
+        for activation in activations:
+            yield Setting(self.densities[0], activation, *rest, self.degrees[0])
         for degree in self.degrees[1:]:
             yield Setting(self.densities[0], activations[0], *rest, degree)
 

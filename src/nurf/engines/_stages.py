@@ -15,7 +15,7 @@ from nurf._types import Array, Index, Precision
 from nurf.activations import Activation
 from nurf.densities import Density, Uniform
 from nurf.engines._fit import ShallowFit, Stage
-from nurf.engines._outer import ALPHAS, MAX_PRECISE_OPERATIONS, fit_least_squares
+from nurf.engines._outer import ALPHAS, MAX_PRECISE_OPERATIONS, fit_refined, fit_resolved, refines_at
 from nurf.engines._settings import FromData, FromResidual, Setting
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Domain, Features, ShallowNetwork
@@ -67,16 +67,26 @@ class State:
     setting: Setting
     fallback: str | None
 
-    @cached_property
+    @property
     def fit(self) -> ShallowFit:
         """The fit of all outer weights."""
-        return fit_least_squares(
-            self.problem,
-            self.setting.loss,
-            alphas=self.task.alphas,
-            rule=self.task.rule,
-            max_precise_operations=self.task.max_precise_operations,
-        )
+        return self.refined if self.refines(self.resolved.alpha) else self.resolved
+
+    @cached_property
+    def resolved(self) -> ShallowFit:
+        """The best fit along the path of alphas that is given, or that a Gram matrix can resolve."""
+        task = self.task
+        return fit_resolved(self.problem, self.setting.loss, task.alphas, task.rule, task.max_precise_operations)
+
+    @cached_property
+    def refined(self) -> ShallowFit:
+        """The best fit along this path and smaller alphas."""
+        return fit_refined(self.resolved, self.problem, self.task.rule)
+
+    def refines(self, alpha: float) -> bool:
+        """Return whether smaller alphas are tried if ``alpha`` is the best of the path."""
+        small = self.task.alphas is None and refines_at(alpha, self.resolved)
+        return small and self.problem.precise_cost(self.setting.loss) <= self.task.max_precise_operations
 
     def with_loss(self, loss: Loss, alphas: Array | None = None) -> State:
         """Return the same neurons, to be fitted with another loss, or with other alphas."""

@@ -43,6 +43,7 @@ from nurf.solvers.ridge._sums import ROUNDING
 WIDTHS = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)  # in units of the ball into which the inputs are scaled
 WIDTH_RATIO = 4.0  # of single widths to the typical one, for "multiscale"
 GRADIENT_WEIGHTS = (0.0, 1e-3, 1e-2, 1e-1)
+RIVAL = 4.0  # a fit to the values alone that is further behind a fit to all data is not worth its candidates
 ENOUGH = 0.5  # share of known derivatives above which none are estimated
 AUTO_NEURONS = (150, 4050)  # smallest and largest size for n_neurons="auto"
 AUTO_IMPROVEMENT = 0.05  # by which each further size must lower the error then
@@ -86,7 +87,7 @@ class Choices:
             return [engine]
         values = jet.only(())
         space = self._space(values, activations)
-        return [engine, replace(engine, task=replace(task, jet=values), space=space, data="values alone")]
+        return [engine, replace(engine, task=replace(task, jet=values), space=space, data="values alone", rival=RIVAL)]
 
     def _space(self, jet: Jet, activations: tuple[Activation, ...]) -> Space:
         """Return the settings that may be chosen for the data, as the parameters say."""
@@ -120,7 +121,7 @@ class Choices:
 
     def _densities(self, jet: Jet, order: int) -> tuple[Density, ...]:
         """Return the densities that may be chosen for data with derivatives."""
-        general = (Local(order, None), Nonlocal(order), Uniform())
+        general = (Nonlocal(order), Local(order, None), Uniform())
         return (*general, AxisAligned(order, None)) if jet.n_features > 1 else general
 
     def _sources(self, activation: Activation, densities: tuple[Density, ...]) -> tuple[Source, ...]:
@@ -140,7 +141,7 @@ class Choices:
         metrics = self._metrics(jet, activation)
         pairs: list[tuple[Density, Metric]] = [(density, metric) for metric in metrics]
         if len(metrics) > 1:
-            pairs += [(Uniform(), metric) for metric in metrics[1:]]
+            pairs += [(Uniform(), metric) for metric in metrics[1:2]]
             pairs += [(AxisAligned(sampling_order(jet, activation), None), metrics[0])]
         return tuple(pairs)
 
