@@ -166,20 +166,30 @@ class SampledEngine(Engine):
 
     @cached_property
     def efforts(self) -> tuple[Effort, ...]:
-        """First candidates, then their variants at the same size, then few of them with more neurons."""
+        """The first model, other widths, twice the variants of the best, then few candidates with more neurons."""
         first, *more = self.sizes
-        efforts = [Effort(first)] if self.space.has_choice else []
-        efforts.append(Effort(first, rounds=(1, 1) if self.space.has_choice else (), keep=2))
+        efforts = [Effort(first, keep=2)]
+        if self.space.has_choice:
+            efforts += [Effort(first, rounds=(1,), keep=2)] * 3
         efforts += [Effort(size, cheap=1, many=True, improvement=self.improvement) for size in more[:-1]]
-        return tuple(replace(effort, rival=self.rival) for effort in (*efforts, *(Effort(size) for size in more[-1:])))
+        efforts += [Effort(size) for size in more[-1:]]
+        return tuple(replace(effort, rival=self.rival) for effort in efforts)
 
     def candidates(self) -> Iterator[Stages]:
-        """Yield the candidates that a race starts with."""
-        return (Stages(setting) for setting in self.space.first_settings())
+        """Yield the first model."""
+        yield self._estimated(self.space.first_setting)
 
     def variants(self, judged: Judged) -> Iterator[Stages]:
-        """Yield candidates of the same size that differ in one thing: the last setting, or a further stage."""
+        """Yield candidates of the same size: other widths for the first model, then those that differ in one thing.
+
+        That is the last setting, or a further stage.
+        """
         stages, space = self._of(judged), self.space
+        if len(self._memory) == 1:
+            yield from (self._estimated(setting) for setting in space.first_settings())
+            if space.estimated:
+                yield Stages(space.first_setting)
+            return
         for setting in space.variants(stages.setting):
             yield Stages(setting, self._start(stages, setting))
         if stages.setting.source.keeps_neurons:
@@ -189,6 +199,12 @@ class SampledEngine(Engine):
             if start is None or not stages.setting.source.keeps_neurons:
                 start = Stages(stages.setting, stages.before, self._smaller(stages.size))
             yield from (Stages(setting, start) for setting in space.complements(stages.setting))
+
+    def _estimated(self, setting: Setting) -> Stages:
+        """Return the stages of a setting, with derivatives that are estimated by a network if they may be."""
+        for estimate in self.space.estimates(setting):
+            return Stages(estimate, Stages(setting, size=self.sizes[0]))
+        return Stages(setting)
 
     def cheap(self, judged: Judged) -> Iterator[Stages]:
         """Yield candidates with other weights of derivatives in the loss, or with derivatives estimated once more."""
@@ -234,8 +250,7 @@ class SampledEngine(Engine):
         if fits and not self.refits and size < self.sizes[-1]:
             learned = Learned(tuple(map(tuple, metric.tolist())))
             for setting in self.space.first_settings():
-                if setting.density == self.space.densities[0] and setting.degree == self.space.degrees[0]:
-                    yield Stages(replace(setting, density=Uniform(), metric=learned))
+                yield Stages(replace(setting, density=Uniform(), metric=learned))
 
     def family(self, candidate: Any) -> Hashable:
         """Return the density, the metric and the source."""

@@ -134,15 +134,14 @@ class Choices:
     def _metrics(self, jet: Jet, activation: Activation) -> tuple[Metric, ...]:
         """Return the metrics that may be learned."""
         free = self.density == "auto" and self._chooses_width(activation) and jet.n_features > 1
-        return (Isotropic(), Diagonal(), Full()) if free else (Isotropic(),)
+        return (Diagonal(), Isotropic(), Full()) if free else (Isotropic(),)
 
     def _estimated(self, density: Density, jet: Jet, activation: Activation) -> tuple[tuple[Density, Metric], ...]:
         """Return the densities and metrics that may be built from derivatives of a network."""
         metrics = self._metrics(jet, activation)
         pairs: list[tuple[Density, Metric]] = [(density, metric) for metric in metrics]
         if len(metrics) > 1:
-            pairs += [(Uniform(), metric) for metric in metrics[1:2]]
-            pairs += [(AxisAligned(sampling_order(jet, activation), None), metrics[0])]
+            pairs += [(Uniform(), Diagonal()), (AxisAligned(sampling_order(jet, activation), None), Isotropic())]
         return tuple(pairs)
 
     def _width_ratios(self, activation: Activation) -> tuple[float, ...]:
@@ -152,12 +151,12 @@ class Choices:
         return (WIDTH_RATIO,) if self.width == "multiscale" else (1.0, WIDTH_RATIO)
 
     def _degrees(self, jet: Jet, activation: Activation) -> tuple[int | None, ...]:
-        """Return the degrees that the tail may have. An affine one needs enough data to be determined."""
+        """Return the degrees that the tail may have. An affine one comes first, and needs enough data."""
         degree = choose("tail", self.tail, TAILS)
         rows = len(jet) * (1 + jet.n_features * ("gradients" in jet.known))
         if self.tail != "auto" or not self._chooses_width(activation) or rows < 2 * (jet.n_features + 1):
             return (degree,)
-        return (None, 0 if activation.order == 2 else 1)
+        return (None, 0) if activation.order == 2 else (1, None)
 
     def _chooses_width(self, activation: Activation) -> bool:
         """Return whether widths are chosen. A number and the width of an activation object are kept as they are."""
