@@ -43,12 +43,12 @@ from nurf.solvers.ridge._selection import TOLERANCE
 
 MANY_OUTPUTS = 10  # above which candidates are judged by combinations of them
 ADDITIVE = "additive"
-ALL, FOLDS = "all", "folds"
+ALL, FOLDS, WITHOUT = "all", "folds", "without each fold"
 FIRST_SIZE = 100  # neurons with which candidates are first compared, at least
 GROWTH = 3.0  # ratio of the sizes, so that all smaller ones together cost less than the last
 ROWS_PER_NEURON = {True: 4, False: 8}  # below the last size, with derivatives and without, which say less
 MAX_ROWS = 20_000  # from which hyperplanes are sampled; candidates are judged on a quarter of these
-MAX_PRECISE_OPERATIONS = 4e10  # of fits with very small alphas, before the last size
+MAX_PRECISE_OPERATIONS = 4e10  # of fits with very small alphas, between the first size and the last
 MAX_REFIT_SAMPLES = 1000  # up to which fits without folds measure the optimism of leave-one-out: with more it is near 1
 MIN_HELD_OUT = 120  # samples that these fits do not see, a fold at a time
 
@@ -465,7 +465,9 @@ class SampledEngine(Engine):
 
     def _where(self, size: int) -> str:
         """Return the name of the data on which candidates of a size are judged: the last size takes all data."""
-        return ALL if size == self.sizes[-1] and not self.refits else str(size)
+        if self.refits:
+            return WITHOUT
+        return ALL if size == self.sizes[-1] else str(size)
 
     def _splits(self, where: str) -> tuple[Split, ...]:
         """Return what is fitted: the data of a size, all data, or the data without some of the folds."""
@@ -480,23 +482,23 @@ class SampledEngine(Engine):
             yield Split(replace(self.task, max_precise_operations=limit), everything)
         elif where == FOLDS:
             n_folds = int(np.ceil(MIN_HELD_OUT * self.policy.n_folds / self.n_values))
-            yield from (Split(self._on(~held), everything[~held], held) for held in self.folds[:n_folds])
-        elif self.refits:
+            limit = self.task.max_precise_operations
+            yield from (Split(self._on(~held, limit), everything[~held], held) for held in self.folds[:n_folds])
+        elif where == WITHOUT:
             for held in self.folds:
-                judged = HeldOut(jet[held], np.flatnonzero(held))
-                yield Split(replace(self._on(~held, int(where)), rule=judged), everything[~held], held)
+                task = replace(self._on(~held, MAX_PRECISE_OPERATIONS), rule=HeldOut(jet[held], np.flatnonzero(held)))
+                yield Split(task, everything[~held], held)
         else:
             combined = jet if self._outputs is None or self.has_other_rows else jet.combined(self._outputs)
             chosen = np.zeros(len(jet), bool)
             chosen[spaced(everything, self._n_rows(int(where)))] = True
             rule = (self.task.rule or LeaveOneOut()).coarse()
-            task = replace(self._on(chosen, int(where)), rule=rule, jet=_part(combined, chosen))
+            limit = FEW_OPERATIONS if int(where) == self.sizes[0] else MAX_PRECISE_OPERATIONS
+            task = replace(self._on(chosen, limit), rule=rule, jet=_part(combined, chosen))
             yield Split(task, everything[chosen], rest=None if self.has_other_rows else combined[~chosen])
 
-    def _on(self, rows: Mask, size: int | None = None) -> Task:
-        """Return the task on some of the rows. Very small alphas that cost much are left to sizes beyond the first."""
-        limit = self.task.max_precise_operations if size is None else MAX_PRECISE_OPERATIONS
-        limit = FEW_OPERATIONS if size == self.sizes[0] < self.sizes[-1] else limit
+    def _on(self, rows: Mask, limit: float) -> Task:
+        """Return the task on some of the rows."""
         return replace(self.task, jet=_part(self.task.jet, rows), max_precise_operations=limit)
 
     def _n_rows(self, size: int) -> int:
