@@ -621,7 +621,7 @@ class TestRegularisation:
         noisy = jet.y + 0.1 * np.random.default_rng(0).normal(size=300)
         estimator = model().fit(jet.X, noisy, gradients=jet.gradients)
         path, errors = estimator.fit_.alphas, estimator.fit_.errors
-        assert path.shape == errors.shape == (16,)
+        assert len(path) == len(errors) >= 16
         assert estimator.alpha_ == path[errors <= 1.05 * errors.min()].max()
 
     @BOTH

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import dense
 from nurf import Jet, RandomFeatureRegressor, load
-from nurf.engines import fit_outer
+from nurf.engines import _outer, fit_outer
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Loss
 from nurf.solvers.ridge import Convergence, IterativeRidge, LeastSquares, NormalEquations, PrimalRidge, _least_squares
 from nurf.solvers.ridge import _sums as sums
@@ -33,6 +33,7 @@ def make_jet(n, d=3, k=1, weighted=False, seed=0):
 def forced(monkeypatch):
     """Conjugate gradients for all sizes above ten."""
     monkeypatch.setattr(_least_squares, "MANY", 10)
+    monkeypatch.setattr(_outer, "FEW_OPERATIONS", 0)
 
 
 def test_conjugate_gradients_solve_shifted_systems():

@@ -87,7 +87,7 @@ class Diagonal(Metric):
 
     def prepare(self, jet: Jet) -> LinearMap | None:
         """Return the map ``diag(C)^(1/2)`` with ``C = sum_k w_k g_k g_k^T``."""
-        return _map(jet, np.diag(np.diag(_covariance(jet))))
+        return _map(jet, np.diag(_covariance(jet)), np.eye(jet.n_features))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Full(Metric):
 
     def prepare(self, jet: Jet) -> LinearMap | None:
         """Return the map ``C^(1/2)`` with ``C = sum_k w_k g_k g_k^T``."""
-        return _map(jet, _covariance(jet))
+        return _map(jet, *np.linalg.eigh(_covariance(jet)))
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Learned(Metric):
     def prepare(self, jet: Jet) -> LinearMap | None:
         """Return the map ``(A^T A)^(1/2)``, so that it is invertible."""
         A = np.array(self.matrix)
-        return _map(jet, A.T @ A, LEARNED_FLOOR)
+        return _map(jet, *np.linalg.eigh(A.T @ A), LEARNED_FLOOR)
 
 
 def _covariance(jet: Jet) -> Array:
@@ -133,11 +133,11 @@ def _covariance(jet: Jet) -> Array:
     return np.asarray(rows.T @ rows)
 
 
-def _map(jet: Jet, covariance: Array, floor: float = FLOOR) -> LinearMap | None:
+def _map(jet: Jet, eigenvalues: Array, vectors: Array, floor: float = FLOOR) -> LinearMap | None:
     """Return the square root of the covariance, scaled so that the points fill the unit ball as before."""
-    eigenvalues, vectors = np.linalg.eigh(covariance)
-    if eigenvalues[-1] <= 0:
+    largest = eigenvalues.max()
+    if largest <= 0:
         return None
-    matrix = (vectors * np.sqrt(np.maximum(eigenvalues / eigenvalues[-1], 0.0) + floor)) @ vectors.T
+    matrix = (vectors * np.sqrt(np.maximum(eigenvalues / largest, 0.0) + floor)) @ vectors.T
     before, after = (np.sqrt((X**2).sum(axis=1).max()) for X in (jet.X, jet.X @ matrix.T))
     return LinearMap(matrix * (before / after)) if before > 0 and after > 0 else None

@@ -13,6 +13,7 @@ from nurf.engines._settings import FromData, FromNetwork, Setting, Source
 from nurf.solvers import VALUES_ONLY, Loss
 
 Item = TypeVar("Item")
+FIRST_WIDTH = 2  # the place of the first model's width among all: see "The first model" in docs/decisions/choosing.md
 
 
 @dataclass(frozen=True)
@@ -60,18 +61,18 @@ class Space:
         """Whether densities and metrics of all kinds may be chosen."""
         return len(self.metrics) > 1 or any(metric.needs for _, metric in self.estimated)
 
-    def first_settings(self) -> Iterator[Setting]:
-        """Yield the settings that a race starts with.
+    @property
+    def first_setting(self) -> Setting:
+        """The setting of the first model: wide neurons, which values alone fit in a few milliseconds."""
+        width = self.activations[min(FIRST_WIDTH, len(self.activations) - 1)]
+        choice = (self.losses[0], self.sources[0], self.metrics[0], self.width_ratios[0], self.degrees[0])
+        return Setting(self.densities[0], width, *choice)
 
-        All densities with every second width, from the second on, and all degrees of the tail with the largest of them.
-        """
-        loss, activations = self.losses[len(self.losses) // 2], self.activations[1::2] or self.activations
-        rest = (loss, self.sources[0], self.metrics[0], self.width_ratios[0])
-        for density in self.densities:
-            for activation in activations:
-                yield Setting(density, activation, *rest, self.degrees[0])
-        for degree in self.degrees[1:]:
-            yield Setting(self.densities[0], activations[0], *rest, degree)
+    def first_settings(self) -> Iterator[Setting]:
+        """Yield the settings that follow: every second width from there on, and a middle weight of derivatives."""
+        first, loss = self.first_setting, self.losses[len(self.losses) // 2]
+        for activation in self.activations[FIRST_WIDTH::2] or (first.activation,):
+            yield replace(first, activation=activation, loss=loss)
 
     def variants(self, setting: Setting) -> Iterator[Setting]:
         """Yield the settings that differ from ``setting`` in one thing."""

@@ -13,15 +13,17 @@ import numpy as np
 from nurf._blocks import spaced
 from nurf._types import Array, Index, Precision
 from nurf.activations import Activation
-from nurf.densities import Density, Uniform
+from nurf.densities import Density, PreparedDensity, Uniform
 from nurf.engines._fit import ShallowFit, Stage
-from nurf.engines._outer import ALPHAS, MAX_PRECISE_OPERATIONS, fit_least_squares
-from nurf.engines._settings import FromData, FromResidual, Setting
+from nurf.engines._metrics import LinearMap, Metric
+from nurf.engines._outer import ALPHAS, MAX_PRECISE_OPERATIONS, fit_refined, fit_resolved, refines_at
+from nurf.engines._settings import FromData, FromResidual, Setting, Source
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Domain, Features, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, Loss, Rule
 from nurf.solvers.ridge import LeastSquares
 
+Samplings = dict[tuple[Source, Density, Metric], "Sampling"]
 SMALL = 100  # neurons up to which a stage that does not help is no reason to stop
 
 
@@ -57,6 +59,11 @@ class Task:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sampled", self.jet[_rows_to_sample(self.jet, self.max_rows)])
 
+    @cached_property
+    def samplings(self) -> Samplings:
+        """How neurons are sampled from the data, prepared once."""
+        return {}
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -68,15 +75,30 @@ class State:
     fallback: str | None
 
     @cached_property
+    def samplings(self) -> Samplings:
+        """How further neurons are sampled from the network, prepared once."""
+        return {}
+
+    @property
     def fit(self) -> ShallowFit:
         """The fit of all outer weights."""
-        return fit_least_squares(
-            self.problem,
-            self.setting.loss,
-            alphas=self.task.alphas,
-            rule=self.task.rule,
-            max_precise_operations=self.task.max_precise_operations,
-        )
+        return self.refined if self.refines(self.resolved.alpha) else self.resolved
+
+    @cached_property
+    def resolved(self) -> ShallowFit:
+        """The best fit along the path of alphas that is given, or that a Gram matrix can resolve."""
+        task = self.task
+        return fit_resolved(self.problem, self.setting.loss, task.alphas, task.rule, task.max_precise_operations)
+
+    @cached_property
+    def refined(self) -> ShallowFit:
+        """The best fit along this path and smaller alphas."""
+        return fit_refined(self.resolved, self.problem, self.task.rule)
+
+    def refines(self, alpha: float) -> bool:
+        """Return whether smaller alphas are tried if ``alpha`` is the best of the path."""
+        small = self.task.alphas is None and refines_at(alpha, self.resolved)
+        return small and self.problem.precise_cost(self.setting.loss) <= self.task.max_precise_operations
 
     def with_loss(self, loss: Loss, alphas: Array | None = None) -> State:
         """Return the same neurons, to be fitted with another loss, or with other alphas."""
@@ -105,14 +127,60 @@ def grow(task: Task, state: State | None, setting: Setting, size: int, rng: np.r
     kept = state.problem if state is not None and setting.source.keeps_neurons else None
     n_new = size - (0 if kept is None else kept.features.n_neurons)
     networks = state.networks() if state is not None and setting.source.derived else ()
-    source, fallback = setting.source.jet(task.sampled, networks, setting.needs)
-    fresh, empty = sample_features(source, setting, n_new, rng, domain=task.domain)
+    known = task.samplings if state is None or not setting.source.derived else state.samplings
+    key = (setting.source, setting.density.at_width(setting.activation.typical_width), setting.metric)
+    if key not in known:
+        source, fallback = setting.source.jet(task.sampled, networks, setting.needs)
+        known[key] = Sampling.of(source, setting, task.domain, fallback)
+    fresh, fallback = known[key].features(setting, n_new, rng), known[key].fallback
     if kept is None:
-        return State(task, LeastSquares(fresh, task.jet, dtype=task.dtype), setting, fallback or empty)
+        return State(task, LeastSquares(fresh, task.jet, dtype=task.dtype), setting, fallback)
     same = kept.features.degree == fresh.degree
     features = replace(kept.features, degree=fresh.degree) + fresh
     problem = LeastSquares(features, task.jet, kept if same else None, task.dtype)
-    return State(task, problem, setting, fallback or empty)
+    return State(task, problem, setting, fallback)
+
+
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """A density of hyperplanes for given data, and the metric in which it samples.
+
+    Parameters
+    ----------
+    density : PreparedDensity
+    metric : LinearMap or None
+    fallback : str or None
+        Why neurons are not sampled as the setting says, if they are not.
+    """
+
+    density: PreparedDensity
+    metric: LinearMap | None
+    fallback: str | None
+
+    @classmethod
+    def of(cls, jet: Jet, setting: Setting, domain: Domain | None = None, fallback: str | None = None) -> Sampling:
+        """Return how neurons are sampled from a jet, as the setting says.
+
+        If the derivatives of a residual or of a network are all zero, they show no direction, and hyperplanes are
+        sampled uniformly.
+        """
+        density = setting.density
+        metric = setting.metric.prepare(jet) if setting.metric.needs <= jet.known else None
+        for order, kind in DERIVATIVE_KINDS.items():
+            if setting.source.derived and kind in density.needs and not np.any(jet.derivative_rows(order)):
+                density, fallback = Uniform(), fallback or f"the {kind} of the {setting.source.name} are zero"
+        source = jet if metric is None else metric(jet)
+        prepared = density.at_width(setting.activation.typical_width).prepare(source, domain)
+        return cls(prepared, metric, fallback)
+
+    def features(self, setting: Setting, n: int, rng: np.random.Generator) -> Features:
+        """Return ``n`` neurons. This is the one place in which neurons are sampled."""
+        planes = self.density.sample(n, rng)
+        activation = setting.activation.multiscale(n, setting.width_ratio, rng)
+        if self.metric is not None:
+            planes, factors = self.metric.back(planes)
+            activation = activation.rescale(factors)
+        return Features(planes, activation, setting.tail_degree)
 
 
 def sample_features(
@@ -123,23 +191,9 @@ def sample_features(
     *,
     domain: Domain | None = None,
 ) -> tuple[Features, str | None]:
-    """Return ``n`` neurons, sampled as the setting says, and why they were sampled uniformly, if they were.
-
-    This is the one place in which neurons are sampled. If the derivatives of a residual or of a network are all zero,
-    they show no direction, and hyperplanes are sampled uniformly.
-    """
-    density, activation, fallback = setting.density, setting.activation, None
-    metric = setting.metric.prepare(jet) if setting.metric.needs <= jet.known else None
-    for order, kind in DERIVATIVE_KINDS.items():
-        if setting.source.derived and kind in density.needs and not np.any(jet.derivative_rows(order)):
-            density, fallback = Uniform(), f"the {kind} of the {setting.source.name} are zero"
-    source = jet if metric is None else metric(jet)
-    planes = density.at_width(activation.typical_width).prepare(source, domain).sample(n, rng)
-    activation = activation.multiscale(n, setting.width_ratio, rng)
-    if metric is not None:
-        planes, factors = metric.back(planes)
-        activation = activation.rescale(factors)
-    return Features(planes, activation, setting.tail_degree), fallback
+    """Return ``n`` neurons, sampled as the setting says, and why they were sampled uniformly, if they were."""
+    sampling = Sampling.of(jet, setting, domain)
+    return sampling.features(setting, n, rng), sampling.fallback
 
 
 def fit_random(

@@ -43,6 +43,7 @@ from nurf.solvers.ridge._sums import ROUNDING
 WIDTHS = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)  # in units of the ball into which the inputs are scaled
 WIDTH_RATIO = 4.0  # of single widths to the typical one, for "multiscale"
 GRADIENT_WEIGHTS = (0.0, 1e-3, 1e-2, 1e-1)
+RIVAL = 4.0  # a fit to the values alone that is further behind a fit to all data is not worth its candidates
 ENOUGH = 0.5  # share of known derivatives above which none are estimated
 AUTO_NEURONS = (150, 4050)  # smallest and largest size for n_neurons="auto"
 AUTO_IMPROVEMENT = 0.05  # by which each further size must lower the error then
@@ -86,7 +87,7 @@ class Choices:
             return [engine]
         values = jet.only(())
         space = self._space(values, activations)
-        return [engine, replace(engine, task=replace(task, jet=values), space=space, data="values alone")]
+        return [engine, replace(engine, task=replace(task, jet=values), space=space, data="values alone", rival=RIVAL)]
 
     def _space(self, jet: Jet, activations: tuple[Activation, ...]) -> Space:
         """Return the settings that may be chosen for the data, as the parameters say."""
@@ -120,7 +121,7 @@ class Choices:
 
     def _densities(self, jet: Jet, order: int) -> tuple[Density, ...]:
         """Return the densities that may be chosen for data with derivatives."""
-        general = (Local(order, None), Nonlocal(order), Uniform())
+        general = (Nonlocal(order), Local(order, None), Uniform())
         return (*general, AxisAligned(order, None)) if jet.n_features > 1 else general
 
     def _sources(self, activation: Activation, densities: tuple[Density, ...]) -> tuple[Source, ...]:
@@ -133,15 +134,14 @@ class Choices:
     def _metrics(self, jet: Jet, activation: Activation) -> tuple[Metric, ...]:
         """Return the metrics that may be learned."""
         free = self.density == "auto" and self._chooses_width(activation) and jet.n_features > 1
-        return (Isotropic(), Diagonal(), Full()) if free else (Isotropic(),)
+        return (Diagonal(), Isotropic(), Full()) if free else (Isotropic(),)
 
     def _estimated(self, density: Density, jet: Jet, activation: Activation) -> tuple[tuple[Density, Metric], ...]:
         """Return the densities and metrics that may be built from derivatives of a network."""
         metrics = self._metrics(jet, activation)
         pairs: list[tuple[Density, Metric]] = [(density, metric) for metric in metrics]
         if len(metrics) > 1:
-            pairs += [(Uniform(), metric) for metric in metrics[1:]]
-            pairs += [(AxisAligned(sampling_order(jet, activation), None), metrics[0])]
+            pairs += [(Uniform(), Diagonal()), (AxisAligned(sampling_order(jet, activation), None), Isotropic())]
         return tuple(pairs)
 
     def _width_ratios(self, activation: Activation) -> tuple[float, ...]:
@@ -151,12 +151,12 @@ class Choices:
         return (WIDTH_RATIO,) if self.width == "multiscale" else (1.0, WIDTH_RATIO)
 
     def _degrees(self, jet: Jet, activation: Activation) -> tuple[int | None, ...]:
-        """Return the degrees that the tail may have. An affine one needs enough data to be determined."""
+        """Return the degrees that the tail may have. An affine one comes first, and needs enough data."""
         degree = choose("tail", self.tail, TAILS)
         rows = len(jet) * (1 + jet.n_features * ("gradients" in jet.known))
         if self.tail != "auto" or not self._chooses_width(activation) or rows < 2 * (jet.n_features + 1):
             return (degree,)
-        return (None, 0 if activation.order == 2 else 1)
+        return (None, 0) if activation.order == 2 else (1, None)
 
     def _chooses_width(self, activation: Activation) -> bool:
         """Return whether widths are chosen. A number and the width of an activation object are kept as they are."""

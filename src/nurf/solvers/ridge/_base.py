@@ -204,11 +204,16 @@ def unstacked(matrix: Array, n_alphas: int) -> Array:
     return matrix.reshape(len(matrix), n_alphas, -1).swapaxes(0, 1)
 
 
-def orthonormal(columns: Array) -> tuple[Array, Array]:
-    """Return an orthonormal basis (n, r) of the span of ``columns`` (n, t), and their pseudo-inverse (t, n)."""
-    if not columns.shape[1]:
-        return columns, columns.T
-    left, values, right = np.linalg.svd(columns, full_matrices=False)
-    kept = values > values[0] * max(columns.shape) * EPS
+def orthonormal(columns: Array, complete: bool = False) -> tuple[Array, Array, Array]:
+    """Return orthonormal bases of the span of ``columns`` (n, t) and of its complement, and their pseudo-inverse.
+
+    The bases have the shapes (n, r) and (n, n - r), the pseudo-inverse (t, n). The complement is empty unless it is
+    asked for.
+    """
+    n, t = columns.shape
+    if t == 0:
+        return columns, np.eye(n)[:, : n * complete], columns.T
+    left, values, right = np.linalg.svd(columns, full_matrices=complete)
+    kept = np.flatnonzero(values > values[0] * max(n, t) * EPS)
     basis = left[:, kept]
-    return basis, right[kept].T @ (basis / values[kept]).T
+    return basis, left[:, len(kept) : n * complete], right[kept].T @ (basis / values[kept]).T

@@ -27,9 +27,8 @@ class DualRidge(Ridge):
         design = rows.reshape(-1, rows.shape[2]) / np.sqrt(self.total_weight)
         targets = values.reshape(-1, values.shape[2]) / np.sqrt(self.total_weight)
         self._neurons, self._targets = design[:, :N], targets
-        self._tail_basis, self._tail_solve = orthonormal(design[:, N:])
+        self._tail_basis, complement, self._tail_solve = orthonormal(design[:, N:], complete=True)
         self.tail_rank = self._tail_basis.shape[1]
-        complement = np.linalg.qr(self._tail_basis, mode="complete")[0][:, self.tail_rank :]
         reduced = complement.T @ self._neurons
         eigenvalues, vectors = np.linalg.eigh(reduced @ reduced.T)
         self.eigenvalues, self._vectors = np.maximum(eigenvalues, 0.0), complement @ vectors

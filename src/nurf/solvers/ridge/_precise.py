@@ -26,7 +26,7 @@ class PreciseRidge(SpectralRidge):
     features, jet, loss
         See ``Ridge``.
     triangle : array, optional
-        That of their rows, if it is known.
+        What ``weighted_triangle`` makes of their rows, if it is known.
     """
 
     def __init__(self, features: Features, jet: Jet, loss: Loss = VALUES_ONLY, triangle: Array | None = None) -> None:
@@ -36,7 +36,7 @@ class PreciseRidge(SpectralRidge):
             triangle = weighted_triangle({n: triangle_of(features, jet, n) for n in loss.all_orders}, loss)
         triangle = triangle / np.sqrt(self.total_weight)
         tail, neurons, values = triangle[:, :t], triangle[:, t : t + N], triangle[:, t + N :]
-        basis, inverse = orthonormal(tail)
+        basis, _, inverse = orthonormal(tail)
         self.tail_inverse, self.tail_rank = inverse @ inverse.T, basis.shape[1]
         self.tail_moments, self.tail_products = tail.T @ values, tail.T @ neurons
         self.elimination = inverse @ neurons
@@ -62,7 +62,7 @@ def precise_cost(n_rows: int, n_neurons: int) -> float:
 def triangle_of(features: Features, jet: Jet, order: int) -> Array:
     """Return ``R`` with ``R^T R = [Z y]^T [Z y]`` for the rows of derivatives of one order, with weight one.
 
-    The columns are tail, neurons, values.
+    The columns are tail, neurons, values. If there are fewer rows than columns, ``R`` has these rows.
     """
     loss = Loss(**{DERIVATIVE_KINDS[order]: 1.0}) if order else VALUES_ONLY
     first = 1 if order else 0  # the first row of a sample is that of its value
@@ -71,11 +71,12 @@ def triangle_of(features: Features, jet: Jet, order: int) -> Array:
     for block in row_blocks(len(jet), R * N, max(BLOCK_ELEMENTS, 4 * N**2)):
         design, targets = sample_rows(features, jet[block], loss)
         rows = np.concatenate([design[:, first:, N:], design[:, first:, :N], targets[:, first:]], axis=2)
-        triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, rows.reshape(-1, rows.shape[2])]), mode="r"))
+        triangle = np.concatenate([triangle, rows.reshape(-1, rows.shape[2])])
+        if len(triangle) > triangle.shape[1]:
+            triangle = np.asarray(np.linalg.qr(triangle, mode="r"))
     return triangle
 
 
 def weighted_triangle(triangles: dict[int, Array], loss: Loss) -> Array:
-    """Return the triangle of all rows that count, from those of each order."""
-    parts = [triangles[0], *(np.sqrt(weight) * triangles[order] for order, weight in loss.orders)]
-    return np.asarray(np.linalg.qr(np.concatenate(parts), mode="r")) if len(parts) > 1 else parts[0]
+    """Return rows whose products are those of all rows that count, from the triangles of each order."""
+    return np.concatenate([triangles[0], *(np.sqrt(weight) * triangles[order] for order, weight in loss.orders)])
