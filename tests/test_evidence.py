@@ -56,26 +56,20 @@ class TestError:
         assert found.error == np.inf
 
 
-class TestDoubt:
-    def test_adds_a_standard_error_to_the_mean_square(self):
-        """That of 4000 draws of all samples, which know it to 1.1%; that of weighted means to first order."""
-        rng, n = np.random.default_rng(6), 300
-        found = evidence(rng.normal(size=(n, 2)) * rng.lognormal(sigma=0.5, size=(n, 1)), 3 ** rng.random(n))
-        squares = []
-        for _ in range(4000):
-            drawn = rng.integers(n, size=n)
-            squares.append(evidence(found.errors[drawn], found.weights[drawn]).output_errors ** 2)
-        expected = np.sqrt(1 + np.std(squares, axis=0) / found.output_errors**2)
-        assert_allclose(found.doubt, expected, rtol=0.02)
+class TestDecisive:
+    @pytest.mark.parametrize(
+        ("errors", "n"),
+        [(np.ones(100), 90), (np.where(np.arange(100) == 3, 100.0, 1e-3), 1), ([3.0, 1.0, 0.5], 2), (np.zeros(5), 0)],
+    )
+    def test_is_the_smallest_number_that_carries_most_squares(self, errors, n):
+        assert evidence(errors).n_decisive == n
 
-    def test_is_large_if_few_errors_decide(self):
-        even, single = np.ones(100), np.where(np.arange(100) == 3, 100.0, 1e-3)
-        assert_allclose(evidence(even).doubt, 1.0)
-        assert_allclose(evidence(single).doubt, np.sqrt(2), rtol=0.01)  # the mean square is known to 100%
+    def test_weights_count(self):
+        """Squares 1 and 4 with weights 99 and 1: the first carries 99 of 103."""
+        assert evidence([1.0, 2.0], [99.0, 1.0]).n_decisive == 1
 
-    @pytest.mark.parametrize("errors", [np.zeros(5), np.full(5, np.nan)])
-    def test_of_nothing_is_none(self, errors):
-        assert_array_equal(evidence(errors).doubt, [1.0])
+    def test_of_nothing_is_none(self):
+        assert evidence(np.full(5, np.nan)).n_decisive == 0
 
 
 class TestAdvantage:

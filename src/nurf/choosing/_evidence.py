@@ -11,6 +11,7 @@ from nurf._types import Array, Mask
 from nurf.jets import Jet
 
 TINY = float(np.finfo(float).tiny)
+MOST = 0.9  # of the squared error, which few samples may carry
 SEED = 3  # of the samples that are drawn to see what choosing adds
 
 
@@ -63,16 +64,11 @@ class Evidence:
         return np.asarray(np.sqrt(weights @ self.errors[judges] ** 2 / weights.sum()))
 
     @property
-    def doubt(self) -> Array:
-        """The factors of the errors that add a standard error to their squares, shape (k,); large if few decide."""
+    def n_decisive(self) -> int:
+        """The smallest number of samples that carry nine tenths of the squared error, outputs added up."""
         judges = self.judges
-        weights, squares = self.weights[judges], self.errors[judges] ** 2
-        total = weights.sum()
-        if not total > 0:
-            return np.ones(self.errors.shape[1])
-        mean = weights @ squares / total
-        spread = np.sqrt(weights**2 @ (squares - mean) ** 2) / total
-        return np.asarray(np.sqrt(1 + np.divide(spread, mean, out=np.zeros_like(mean), where=mean > 0)))
+        squares = np.sort(self.weights[judges] * np.sum(self.errors[judges] ** 2, axis=1))[::-1]
+        return int(np.searchsorted(np.cumsum(squares), MOST * squares.sum())) + 1 if squares.any() else 0
 
     @property
     def error(self) -> float:

@@ -128,20 +128,15 @@ class CrossFit:
         luck = 1 + standard_error(self.effective)
         return np.asarray(luck * np.sqrt(np.mean(self.errors**2, axis=0)))
 
-    def optimism(self, estimates: Sequence[Array]) -> tuple[Array, Array]:
-        """Return the factors by which estimates of the errors of the fits are too small, each of shape (k,).
+    def optimism(self, estimates: Sequence[Array]) -> Array:
+        """Return the median factor by which estimates of the errors of the fits are too small, at least 1: (k,).
 
-        ``estimates`` are those that the fits make themselves, without the fold. The first factor is that of the root
-        mean squares over all folds, the second the median over the folds. Neither is less than 1.
+        ``estimates`` are those that the fits make themselves, without the fold.
         """
         true = np.array([np.mean(self.errors[self.fold_of == j] ** 2, axis=0) for j in range(len(self.folds))])
-        estimated = np.square(estimates)
-        known, ratios = estimated > 0, np.ones_like(true)  # an estimate of zero says nothing
-        np.divide(true, estimated, out=ratios, where=known)
-        totals = np.sum(true, axis=0, where=known), np.sum(estimated, axis=0, where=known)
-        pooled = np.divide(*totals, out=np.ones(true.shape[1]), where=totals[1] > 0)
-        typical = np.median(ratios, axis=0)
-        return np.sqrt(np.maximum(pooled, 1.0)), np.sqrt(np.maximum(typical, 1.0))
+        ratios = np.ones_like(true)  # an estimate of zero says nothing
+        np.divide(true, np.square(estimates), out=ratios, where=np.square(estimates) > 0)
+        return np.asarray(np.sqrt(np.maximum(np.median(ratios, axis=0), 1.0)))
 
     @property
     def _known_gradients(self) -> Index:

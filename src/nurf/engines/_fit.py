@@ -61,12 +61,15 @@ class Origin:
         The factor by which its error is larger because it is the best of several candidates.
     n_samples : int
         Number of samples with which it was chosen.
+    n_decisive : int
+        The smallest number of samples that carry nine tenths of the squared error.
     """
 
     data: str
     known: tuple[str, ...]
     optimism: float
     n_samples: int
+    n_decisive: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -298,6 +298,10 @@ class SampledEngine(Engine):
         if self.refits or not self._is_measured:
             return judged
         self.clock.check()
+        return self._measured(judged)
+
+    def _measured(self, judged: Judged) -> Judged:
+        """Return the candidate with errors of fits without some of the folds; it stays if it has these errors."""
         jet, stages, before = self.task.jet, self._of(judged), judged.evidence
         errors = np.full((len(jet), jet.y[:1].size), np.nan)
         for split, state in zip(self._splits(FOLDS), self._states(stages, FOLDS), strict=True):
@@ -336,9 +340,7 @@ class SampledEngine(Engine):
     def _fit(self, judged: Judged, given: Jet) -> ShallowFit:
         """Return the network of a candidate, fitted to all data, with its estimated error.
 
-        ``given`` are the data with all derivatives that are known, to which gradients without a fold are compared. If
-        candidates are judged by leave-one-out, their errors are multiplied by the factor by which leave-one-out errors
-        of fits without some of the folds are too small.
+        ``given`` are the data with all derivatives that are known, to which gradients without a fold are compared.
         """
         stages = self._of(judged)
         (state,) = self._states(stages, ALL)
@@ -355,8 +357,8 @@ class SampledEngine(Engine):
         folds, refits = self._splits(FOLDS), [each.fit for each in self._states(stages, FOLDS)]
         held_out = [self.task.jet[each.held].only(()) for each in folds]
         crossfit = CrossFit.of(fit.network, [each.network for each in refits], held_out)
-        pooled, typical = crossfit.optimism([each.output_errors for each in refits])
-        return replace(fit, output_errors=pooled * fit.output_errors, optimism=typical)
+        typical = crossfit.optimism([each.output_errors for each in refits])
+        return replace(fit, output_errors=self._measured(judged).evidence.output_errors, optimism=typical)
 
     @cached_property
     def refits(self) -> bool:

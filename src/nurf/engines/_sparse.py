@@ -303,7 +303,7 @@ class SparseEngine(Engine):
         Returns the fit; it is called with what is to be called after each step of the path, and with a fit whose
         neurons and alpha it starts from, or None.
     validation : Jet, optional
-        Rows on which, together with the training rows, the error is estimated.
+        Rows that judge in place of folds.
     policy : Policy
     clock : Clock
     """
@@ -344,9 +344,9 @@ class SparseEngine(Engine):
         return Attempt(self.name, self.data, label, size, judged.error, judged.seconds, fit.loss)
 
     def fit(self, judged: Judged, given: Jet) -> SparseFit:
-        """Return the fit."""
+        """Return the fit, with its errors at the samples of the folds, or at validation rows."""
         fit: SparseFit = judged.found
-        return fit
+        return replace(fit, output_errors=judged.evidence.output_errors)
 
     def _evidence(self, fit: SparseFit) -> Evidence:
         """Return the errors at the samples of the folds, or at validation rows."""

@@ -102,7 +102,7 @@ class WideEngine(Engine):
     max_rows : int
         The largest number of values and derivatives that are fitted (``thinned``); other samples judge.
     validation : Jet, optional
-        Samples on which, together with the others, the error is estimated.
+        Samples that judge in place of the fitted ones.
     diagonal : bool
         Whether a scale for each input may be learned.
     rank : int
@@ -186,27 +186,16 @@ class WideEngine(Engine):
     def fit(self, judged: Judged, given: Jet) -> WideFit:
         """Return the average as a fit, with its uncertainty."""
         average: Average = judged.found
-        errors = judged.evidence.output_errors
-        if self.validation is not None:
-            errors = self._pooled(average)
         noise = np.stack([Hyperparameters(each.metric, each.noise).separate.noise for each in average.processes])
         variances = np.stack([process.variances for process in average.processes])
         degree = average.processes[0].rows.degree
         return WideFit(
             network=average.network,
-            output_errors=errors,
+            output_errors=judged.evidence.output_errors,
             posterior=ProcessPosterior(average.network, average.jet, noise, variances, degree, average.held_out),
             label=average.label,
             optimism=average.optimism,
         )
-
-    def _pooled(self, average: Average) -> Array:
-        """Return the errors over the samples of the fit and the validation samples, of shape (k,)."""
-        assert self.validation is not None
-        own, valued = average.held_out, self.validation.with_values()
-        squares = np.concatenate([own.errors, average.network.errors(valued)]) ** 2
-        weights = np.concatenate([own.weights, valued.weights(0)])
-        return np.asarray(np.sqrt(weights @ squares / weights.sum()))
 
     @cached_property
     def units(self) -> Array:

@@ -85,18 +85,18 @@ class Prepared:
     deviations: Array | None = None
 
     def fit(self, choice: Choice) -> Any:
-        """Return the fit of the candidate that was chosen, with what choosing adds to its error, and a standard error.
+        """Return the fit of the candidate that was chosen, with what choosing adds to its error.
 
         Errors are NaN if there are too few samples to know them.
         """
         winner = choice.winner
         fit = winner.engine.fit(winner, self.scaled)
-        doubt = winner.evidence.doubt if len(winner.evidence.doubt) == len(fit.output_errors) else 1.0
-        fit = replace(fit, output_errors=choice.optimism * doubt * fit.output_errors)
+        fit = replace(fit, output_errors=choice.optimism * fit.output_errors)
         if np.count_nonzero(self.scaled.has_value) < MIN_ERRORS and not self.validated:
             fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
         own = tuple(attempt for attempt in choice.attempts if attempt.engine == winner.engine.name)
-        origin = Origin(winner.engine.data, tuple(sorted(self.scaled.known)), choice.optimism, len(self.scaled))
+        known, n_decisive = tuple(sorted(self.scaled.known)), winner.evidence.n_decisive
+        origin = Origin(winner.engine.data, known, choice.optimism, len(self.scaled), n_decisive)
         return replace(fit, attempts=own, origin=origin).with_unseen(self.scaling.unseen)
 
 
@@ -149,9 +149,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             Weights of the derivatives of each sample, for instance if their noise varies. Default is ``sample_weight``.
             Weights are in the unit of ``sample_weight``, and factors of ``gradient_weight`` and ``hessian_weight``.
         validation : (X, y), Jet or float, optional
-            Samples on which, together with the training samples, the error is estimated (the paper's rule). A number
-            between 0 and 1 splits off this share of the samples. By default the error is estimated on the training
-            samples alone.
+            Samples that are not fitted, and on which the error is estimated. A number between 0 and 1 splits off this
+            share of the samples. By default the error is estimated on samples that are left out of fits in turn.
 
         Returns
         -------
@@ -235,7 +234,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         prepared = self._prepare(jet, jet, None, self._generator(), NO_LIMIT, self.scaling_)
         engine = next(engine for engine in prepared.engines if engine.data == before.data)
         fit = prepared.fit(Choice(engine.again(self.fit_), before.optimism))
-        found = self._finish(prepared, replace(fit, origin=before, attempts=self.fit_.attempts))
+        origin = replace(fit.origin, optimism=before.optimism, n_samples=before.n_samples)
+        found = self._finish(prepared, replace(fit, origin=origin, attempts=self.fit_.attempts))
         if len(jet) > 2 * before.n_samples:
             found.append(
                 UserWarning(

@@ -164,18 +164,23 @@ def describe_deep(fit: DeepFit, n_samples: int, y_scale: Array, given: bool, che
 
 
 def _errors(fit: Fit, y_scale: Array) -> list[tuple[str, str]]:
-    """Return the estimated error, and that of each output if there are several; if there are many, the largest."""
+    """Return the estimated errors in all and of each output, or of the worst ones, and how many samples carry them."""
     errors, scales = fit.output_errors, np.atleast_1d(y_scale)
     if np.isnan(errors).any():
         return [("estimated error", f"not known: that takes at least {MIN_ERRORS} samples")]
     text = f"{fit.error:.2g} of the standard deviation of the values"
+    carried = [] if fit.origin is None else [("", f"90% of its square is that of {_counted(fit.origin.n_decisive)}")]
     if len(errors) == 1:
-        return [("estimated error", f"{text}, {fit.error * scales[0]:.2g} in their units")]
+        return [("estimated error", f"{text}, {fit.error * scales[0]:.2g} in their units"), *carried]
     order = np.arange(len(errors)) if len(errors) <= MAX_OUTPUTS else np.argsort(-errors)[:MAX_OUTPUTS]
-    lines = [("estimated error", f"{text}, outputs added up")]
+    lines = [("estimated error", f"{text}, outputs added up"), *carried]
     lines += [("", f"{errors[j]:.2g}, {errors[j] * scales[j]:.2g} in its units: output {j}") for j in order]
     hidden = len(errors) - len(order)
     return [*lines, ("", f"less for the other {hidden} outputs")] if hidden else lines
+
+
+def _counted(n_samples: int) -> str:
+    return f"{n_samples} sample{'s' * (n_samples != 1)}"
 
 
 def describe_process(

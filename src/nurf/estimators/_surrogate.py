@@ -153,7 +153,7 @@ class Surrogate(NetworkRegressor):
         The change of units.
     estimated_error_ : float or array of shape (k,)
         The estimated root mean square error at new points, in the units of each output, corrected for the choice of the
-        best of all candidates, and a standard error; NaN with fewer than three samples.
+        best of all candidates; NaN with fewer than three samples.
     uncertainty_ : Uncertainty or None
         The uncertainty of the fit, in scaled units.
     gradient_check_ : DerivativeCheck or None
