@@ -127,6 +127,24 @@ class TestSchedule:
         race(engines, PLAIN)
         assert log == [(name, size) for size in (10, 100, 1000) for name in "abc"]
 
+    @pytest.mark.parametrize("n_jobs", [2, 5])
+    def test_engines_at_the_same_time_give_the_same(self, n_jobs):
+        def engines():
+            learned = {"learned": options(d=0.5), "learns": np.full((1, 1), 0.5)}
+            return [Known(options(a=1.0, b=2.0), others={"a": (0.7,)}, **learned) for _ in range(3)]
+
+        one, several = (race(engines(), PLAIN, n_jobs=n) for n in (1, n_jobs))
+        assert several.attempts == one.attempts
+        assert [each.candidate for each in several.judged] == [each.candidate for each in one.judged]
+
+    def test_an_error_of_one_engine_ends_the_others(self):
+        """Which check the clock between their candidates."""
+        clock = Clock()
+        long = Known(options(a=1.0), tuple(Effort(10 + i) for i in range(1000)), clock=clock)
+        with pytest.raises(ValueError, match="b is broken"):
+            race([long, Known(options(b=1.0), broken=("b",))], PLAIN, clock=clock, n_jobs=2)
+        assert clock.deadline == -np.inf
+
     def test_engines_begin_at_their_first_step(self):
         log = []
         late = Known((Option("late", 1.0),), (Effort(7), Effort(8)), first_step=2, log=log)
@@ -271,7 +289,7 @@ class TestEnds:
     def test_all_engines_end_if_one_is_exact(self):
         one, two = Known((Option("a", 1.0, rate=3.0),)), Known(options(b=1.0))
         outcome = race([one, two], replace(PLAIN, exact=2e-6))
-        assert (len(one.log), len(two.log), outcome.finished) == (2, 1, True)
+        assert (len(one.log), len(two.log), outcome.finished) == (2, 2, True)  # at the end of the step
 
     @pytest.mark.parametrize(("rival", "n"), [(np.inf, 3), (2.5, 3), (1.5, 1)])
     def test_an_engine_that_is_far_behind_ends(self, rival, n):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from nurf._types import Array
 from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
@@ -219,7 +222,7 @@ class Outcome:
 
 @dataclass(eq=False)
 class _Standing:
-    """An engine in the race: candidates for the next size, all of the present size, and the best of each size."""
+    """An engine in the race: its candidates for the next size, of the present size and step, and the best of each."""
 
     engine: Engine
     kept: list[Judged] = field(default_factory=list)
@@ -227,11 +230,28 @@ class _Standing:
     pool: dict[Hashable, Judged] = field(default_factory=dict)
     size: int = 0
     best: list[Judged] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def ordered(self) -> list[Judged]:
         return sorted(self.pool.values(), key=lambda judged: judged.error)
+
+
+@dataclass(frozen=True, eq=False)
+class _Before:
+    """What an engine knows of the others when a step begins: the smallest error, and the maps that they learned."""
+
+    error: float
+    metrics: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, standing: _Standing, standings: Sequence[_Standing]) -> _Before:
+        """Return what one engine knows; maps are those of others with the same data."""
+        error = min((each.error for other in standings for each in other.best), default=np.inf)
+        others = [each for each in standings if each is not standing and each.engine.data == standing.engine.data]
+        metrics = (each.best[-1].metric for each in others if each.best)
+        return cls(error, tuple(metric for metric in metrics if metric is not None))
 
 
 def race(
@@ -240,47 +260,82 @@ def race(
     watch: Callable[[Attempt], None] | None = None,
     clock: Clock = NO_LIMIT,
     tolerated: tuple[type[Exception], ...] = (),
+    n_jobs: int = 1,
 ) -> Outcome:
     """Return the best candidates of all engines, by successive halving over the efforts of a schedule.
 
-    The schedule depends on the data alone: every engine makes its first effort before any makes its second. Time only
-    decides where it is cut: engines check the ``clock``, which they share, and the race ends with the candidates that
-    were judged. The clock counts once there is a first candidate. An engine whose efforts cost much ends if it is far
-    behind. An engine that fails with one of the ``tolerated`` errors makes no further effort.
+    The schedule depends on the data alone: every engine makes its first effort before any makes its second, and what
+    engines learn from each other is what was known at the end of the step before. So the efforts of a step may be made
+    one after another, or ``n_jobs`` of them at a time. Time only decides where the schedule is cut: engines check the
+    ``clock``, which they share, and the race ends with the candidates that were judged. The clock counts once there is
+    a first candidate. An engine whose efforts cost much ends if it is far behind. An engine that fails with one of the
+    ``tolerated`` errors makes no further effort.
     """
     standings = [_Standing(engine) for engine in engines]
-    everything: list[Judged] = []
-    attempts: list[Attempt] = []
+    judged: list[Judged] = []
     failures: dict[int, Exception] = {}
-
-    def note(judged: Judged) -> None:
-        everything.append(judged)
-        attempts.append(judged.engine.record(judged))
-        clock.start()
-        if watch is not None:
-            watch(attempts[-1])
-
     finished = True
-    try:
+    ends: tuple[type[Exception], ...] = (TimeUpError, *tolerated)
+
+    def make(standing: _Standing, effort: Effort, before: _Before) -> Exception | None:
+        def note(judged: Judged) -> None:
+            standing.judged.append(judged)
+            clock.start()
+            if watch is not None:
+                watch(judged.engine.record(judged))
+
+        standing.judged = []
+        try:
+            _make(standing, effort, policy, before, note)
+        except ends as failure:
+            return failure
+        return None
+
+    with _workers(n_jobs, clock) as run:
         for step in takewhile(lambda step: any(_has_more(engine, step) for engine in engines), count()):
-            for standing in standings:
-                place, engine = standings.index(standing), standing.engine
-                over = standing.is_done or place in failures or _is_exact(standings, policy.exact)
-                if over or step < engine.first_step or not _has_more(engine, step):
-                    continue
-                effort = engine.efforts[step - engine.first_step]
-                try:
-                    _make(standing, effort, policy, standings, note)
-                except tolerated as failure:
+            if _is_exact(standings, policy.exact):
+                break
+            places = [
+                place
+                for place, standing in enumerate(standings)
+                if not (standing.is_done or place in failures)
+                and standing.engine.first_step <= step
+                and _has_more(standing.engine, step)
+            ]
+            tasks = [
+                (standings[i], engines[i].efforts[step - engines[i].first_step], _Before.of(standings[i], standings))
+                for i in places
+            ]
+            for place, failure in zip(places, run(make, tasks), strict=False):
+                judged += standings[place].judged
+                if isinstance(failure, TimeUpError):
+                    finished = False
+                    break
+                if failure is not None:
                     failures[place] = failure
-    except TimeUpError:
-        finished = False
+            if not finished:
+                break
     for standing in standings:
         if standing.pool:
             _conclude(standing, policy)
     best = {place: standing.best for place, standing in enumerate(standings) if standing.best}
+    attempts = tuple(each.engine.record(each) for each in judged)
     seconds = tuple(standing.seconds for standing in standings)
-    return Outcome(best, tuple(everything), tuple(attempts), seconds, failures, finished)
+    return Outcome(best, tuple(judged), attempts, seconds, failures, finished)
+
+
+@contextmanager
+def _workers(n_jobs: int, clock: Clock) -> Iterator[Callable[..., Iterable[Any]]]:
+    """Give a function that calls another one with some tuples of arguments, ``n_jobs`` at a time, in order."""
+    if n_jobs == 1:
+        yield lambda function, tasks: (function(*task) for task in tasks)
+        return
+    with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
+        try:
+            yield lambda function, tasks: pool.map(lambda task: function(*task), tasks)
+        except BaseException:
+            clock.stop()  # so that the other threads end soon
+            raise
 
 
 def _has_more(engine: Engine, step: int) -> bool:
@@ -292,11 +347,11 @@ def _make(
     standing: _Standing,
     effort: Effort,
     policy: Policy,
-    standings: Sequence[_Standing],
+    before: _Before,
     note: Callable[[Judged], None],
 ) -> None:
     """Make an effort of an engine: judge its candidates and variants of the best, and keep few for the next effort."""
-    limit = effort.rival * min((each.error for other in standings for each in other.best), default=np.inf)
+    limit = effort.rival * before.error
     if standing.best and not standing.best[-1].error <= limit:
         standing.is_done = True
         return
@@ -307,7 +362,7 @@ def _make(
         going += [(candidate, each) for each in standing.kept for candidate in engine.onwards(each, effort.many)]
     if effort.size != standing.size:
         standing.pool, standing.size = {}, effort.size
-    for metric in _learned_by_others(standing, standings):
+    for metric in before.metrics:
         going += [(candidate, None) for candidate in engine.informed(metric, effort.size)]
 
     def judge(candidates: Iterable[tuple[Hashable, Judged | None]]) -> None:
@@ -324,19 +379,12 @@ def _make(
         judge([(variant, None) for leader in leaders for variant in engine.variants(leader)])
     for _ in range(2 if effort.cheap else 0):
         judge([(variant, None) for leader in standing.ordered[: effort.cheap] for variant in engine.cheap(leader)])
-    before = min((each.error for each in standing.best if each.size < effort.size), default=np.inf)
+    smaller = min((each.error for each in standing.best if each.size < effort.size), default=np.inf)
     _conclude(standing, policy)
-    standing.is_done = not standing.best[-1].error <= (1 - effort.improvement) * before
+    standing.is_done = not standing.best[-1].error <= (1 - effort.improvement) * smaller
     families = {engine.family(each.candidate): each for each in reversed(standing.ordered)}
     near = [each for each in families.values() if each.error <= policy.factor * standing.ordered[0].error]
     standing.kept = _leaders(sorted(near, key=lambda each: each.error), effort.keep, policy.factor, engine)
-
-
-def _learned_by_others(standing: _Standing, standings: Sequence[_Standing]) -> list[Array]:
-    """Return the linear maps that other engines learned from the same data."""
-    others = [each for each in standings if each is not standing and each.engine.data == standing.engine.data]
-    metrics = [each.best[-1].metric for each in others if each.best]
-    return [metric for metric in metrics if metric is not None]
 
 
 def _conclude(standing: _Standing, policy: Policy) -> None:
