@@ -56,7 +56,9 @@ def standard_error(n: float) -> float:
     return float(1 / np.sqrt(2 * n))
 
 
-def plus_interval(predictions: Array, errors: Array, coverage: float, effective: float = np.inf) -> Array:
+def plus_interval(
+    predictions: Array, errors: Array, coverage: float, effective: float = np.inf, added: Array | float = 0.0
+) -> Array:
     """Return quantiles of ``predictions - errors`` and ``predictions + errors`` together, of shape (n, k, 2).
 
     If no ``predictions - errors`` is above the upper end, and no ``predictions + errors`` below the lower one, these
@@ -75,6 +77,8 @@ def plus_interval(predictions: Array, errors: Array, coverage: float, effective:
     coverage : float
     effective : float, optional
         The effective number of the weights of the samples; by default they are equal.
+    added : array of shape (n, k), optional
+        Variances of normal errors by whose quantiles the intervals are widened on both sides.
     """
     m = len(errors)
     require_errors(m)
@@ -84,7 +88,8 @@ def plus_interval(predictions: Array, errors: Array, coverage: float, effective:
     both = np.concatenate([turned - errors, turned + errors], axis=-1)
     places = [m - rank, m + rank - 1]
     both.partition(places, axis=-1)
-    return np.asarray(both[..., places])
+    further = norm.ppf((1 + coverage) / 2) * np.sqrt(added)
+    return np.stack([both[..., places[0]] - further, both[..., places[1]] + further], axis=-1)
 
 
 def calibration(ratios: Array, effective: float = np.inf) -> Array:
