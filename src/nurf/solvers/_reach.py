@@ -59,8 +59,10 @@ class Reach:
 
     @cached_property
     def metric(self) -> Array:
-        """The root mean squares of the partial derivatives, of shape (d,): factors of the inputs."""
-        return np.asarray(np.sqrt(np.mean(self.slopes**2, axis=(0, 1))))
+        """The root mean squares of the partial derivatives over the largest of them, of shape (d,)."""
+        unit = np.abs(self.slopes).max() or 1.0  # squares of 1e-200 would be zero
+        sizes = np.sqrt(np.mean((self.slopes / unit) ** 2, axis=(0, 1)))
+        return np.asarray(sizes / (sizes.max() or 1.0))
 
     @cached_property
     def tree(self) -> Any:
