@@ -115,6 +115,7 @@ class TestFit:
             (("samples.csv", "--target", "z"), 1, "nurf: no column fits the target 'z': there are 'x1', 'x2', 'y'"),
             (("samples.csv", "--target", "y"), 1, "add --gradients 'dy_*'"),
             (("samples.csv", *FIT, "--out", "none/model.nurf"), 1, "nurf: there is no folder "),
+            (("missing.csv", *FIT, "--out", "."), 1, "nurf: . is a folder"),  # before anything is read
             (("samples.csv",), 2, "Missing option '--target'"),
             (("samples.csv", "--target", "y", "--engine", "magic"), 2, "magic"),
             (("samples.csv", "--target", "y", "--time-budget", "0"), 2, "--time-budget"),
@@ -214,6 +215,7 @@ class TestPredict:
             (("new.csv", "samples.csv"), 1, "nurf: new.csv: a file of nurf must start with"),
             (("model.nurf", "wrong.csv"), 1, "nurf: wrong.csv: column 'x2' is missing"),
             (("model.nurf", "new.csv", "--out", "new.xlsx"), 1, "nurf: new.xlsx: the name of a table must end with"),
+            (("missing.nurf", "new.csv", "--out", "."), 1, "nurf: . is a folder"),  # before anything is read
         ],
     )
     def test_errors(self, folder, command, monkeypatch, arguments, code, message):

@@ -11,12 +11,29 @@ from nurf.solvers._coverage import calibration, effective_number, plus_interval,
 class TestIntervals:
     @pytest.mark.parametrize(("m", "rank"), [(9, 9), (19, 18), (99, 90), (200, 181)])
     def test_are_order_statistics(self, m, rank):
-        """The smallest rank ``r`` with ``r / (m + 1) >= 0.9``."""
+        """The smallest rank ``r`` with ``r / (m + 1) >= 0.9``, if predictions differ by less than the errors."""
         rng = np.random.default_rng(m)
-        predictions, errors = rng.normal(size=(3, m, 2)), np.abs(rng.normal(size=(m, 2)))
+        predictions, errors = 0.1 * rng.normal(size=(3, m, 2)), np.abs(rng.normal(size=(m, 2)))
         low, high = np.moveaxis(plus_interval(predictions, errors, 0.9), -1, 0)
         assert_allclose(high, np.sort(predictions + errors, axis=1)[:, rank - 1])
         assert_allclose(low, -np.sort(errors - predictions, axis=1)[:, rank - 1])
+
+    @pytest.mark.parametrize("spread", [0.0, 0.1, 1.0, 10.0])
+    @pytest.mark.parametrize("m", [3, 9, 40])
+    def test_are_ordered_and_nested_and_contain_the_jackknife(self, m, spread):
+        """However much predictions differ, also where the ends of the jackknife+ change places."""
+        rng = np.random.default_rng(m)
+        predictions, errors = spread * rng.normal(size=(30, m, 2)), np.abs(rng.normal(size=(m, 2)))
+        inner = np.full((30, 2, 2), np.nan)
+        for coverage in (1e-12, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999):
+            found = plus_interval(predictions, errors, coverage)
+            assert np.all(found[..., 0] <= found[..., 1])
+            assert not np.any((found[..., 0] > inner[..., 0]) | (found[..., 1] < inner[..., 1]))
+            rank = int(np.ceil(coverage * (m + 1) - 1e-9))
+            if 1 <= rank <= m:
+                assert np.all(found[..., 0] <= np.sort(predictions - errors, axis=1)[:, m - rank])
+                assert np.all(found[..., 1] >= np.sort(predictions + errors, axis=1)[:, rank - 1])
+            inner = found
 
     @pytest.mark.parametrize("m", [3, 5, 8])
     def test_of_very_few_errors_are_stretched(self, m):

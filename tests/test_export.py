@@ -3,6 +3,7 @@
 import copy
 import ctypes
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -327,10 +328,27 @@ class TestFiles:
         expected = [model.predict(x)[0], model.predict_gradient(x)[0, 2]]
         assert_allclose([float.fromhex(text) for text in said], expected, rtol=TOLERANCE)
 
-    @pytest.mark.parametrize("name", ["", "2", "a b", "f(", "é"])
+    @pytest.mark.parametrize("name", ["", "2", "a b", "f(", "é", "int", "goto", "_Bool", "main", "sqrtf", "size_t"])
     def test_names_in_c(self, name):
         with pytest.raises(ValueError, match="`name` must be a name that C accepts"):
             export.to_c(fitted("deep"), name)
+
+    @pytest.mark.parametrize("model", ["deep", "wide, average", "cubes"])
+    def test_names_in_the_c_file_are_refused_or_compile(self, model, tmp_path):
+        """The compiler says which of the words in the file would be names of functions, too."""
+        if shutil.which("cc") is None:
+            pytest.skip("there is no C compiler `cc`")
+        text = re.sub(r"/\*.*?\*/|0x[\w.+-]+", "", export.to_c(fitted(model)), flags=re.DOTALL)
+        refused, source = [], tmp_path / "model.c"
+        for name in sorted({*re.findall(r"[A-Za-z_]\w*", text), "TAIL", "NAME", "TAILOR"}):
+            try:
+                source.write_text(export.to_c(fitted(model), name))
+            except ValueError:
+                refused.append(name)
+            else:
+                flags = ["-std=c99", "-Werror", "-Wall", "-Wno-unused-function", "-fsyntax-only"]
+                subprocess.run(["cc", *flags, source], check=True)
+        assert {"core", "INPUTS", "CENTER", "sigmoid", "exp", "double"} <= set(refused)
 
 
 EXPORTS = [export.to_c, export.to_jax, export.to_onnx, export.to_python, export.to_torch]

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 
@@ -560,6 +561,36 @@ class TestFile:
             fitted("map").save(path)
         assert path.read_bytes() == b"what was there"
         assert [child.name for child in path.parent.iterdir()] == [path.name]
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+    def test_a_pipe_gets_the_bytes_and_stays_a_pipe(self, path, tmp_path):
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        fitted("map").save(path)
+        with ThreadPoolExecutor(1) as pool:
+            found = pool.submit(pipe.read_bytes)
+            fitted("map").save(pipe)
+        assert found.result() == path.read_bytes()
+        assert pipe.is_fifo()
+        assert sorted(child.name for child in tmp_path.iterdir()) == ["model.nurf", "pipe"]
+
+    def test_a_folder_is_refused(self, tmp_path):
+        with pytest.raises(IsADirectoryError):
+            fitted("map").save(tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_what_a_killed_process_leaves_is_seen_beside_the_file(self, path):
+        fitted("map").save(path)
+        program = (
+            "import os, sys; from nurf.files._container import write_atomically; os.fsync = lambda _: os._exit(9); "
+            "write_atomically(sys.argv[1], [b'new'])"
+        )
+        before = path.read_bytes()
+        assert subprocess.run([sys.executable, "-c", program, path], check=False).returncode == 9
+        (left,) = (child.name for child in path.parent.iterdir() if child != path)
+        assert left.startswith(path.name)
+        assert left.endswith(".tmp")
+        assert path.read_bytes() == before
 
     def test_a_folder_that_is_missing(self, tmp_path):
         with pytest.raises(FileNotFoundError):

@@ -327,6 +327,14 @@ class TestMemory:
         for target in targets:
             assert_refused(path, signed({"objects": [*entries, target]}), "must be of type")
 
+    def test_tuples_that_double_as_a_key(self, path):
+        """The hash of sixty tuples that hold the one before twice would take 2^60 steps."""
+        entries = [{"tuple": [1.0, 1.0]}]
+        entries += [{"tuple": [{"at": place}, {"at": place}]} for place in range(60)]
+        for key in ({"at": 60}, {"at": 0}):
+            data = signed({"objects": [*entries, {"dict": [["a", 1], [key, 1]]}]})
+            assert_refused(path, data, "a key of a dictionary must be a number or a text, got a tuple")
+
     def test_frames_whose_products_are_large(self, path):
         """10,000 directions in one dimension: their inner products would take 800 MB."""
         arrays = [

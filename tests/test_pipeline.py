@@ -45,6 +45,7 @@ class Known(BaseEstimator):
             {key: value for key, value in data.items() if value is not None},
         )
         self.n_features_in_ = self.X_.shape[1]
+        self.estimated_error_ = 0.1 * np.arange(1, self.n_outputs + 1) if self.n_outputs else 0.1
         p, k = self.n_features_in_, max(self.n_outputs, 1)
         self.w_ = np.random.default_rng(7).uniform(-0.3, 0.3, (p, k)) / np.abs(self.X_).max(axis=0)[:, None]
         return self
@@ -492,3 +493,43 @@ def test_other_errors():
     mixing = made([], Known(2), target=PCA()).fit(X, np.column_stack([Y, X[:, 0]]))
     with pytest.raises(ValueError, match="it mixes outputs"):
         mixing.predict(X, return_std=True)
+
+
+TARGETS = {
+    "none": (None, np.ones_like),
+    "scaled": (StandardScaler(), lambda y: np.full_like(y, np.std(y, axis=0))),
+    "log": ("log", lambda y: y),
+    "root": (FunctionTransformer(np.sqrt, np.square), lambda y: 2 * np.sqrt(y)),
+}
+
+
+@pytest.mark.parametrize("n_outputs", [0, 2])
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_estimated_error_is_in_the_units_of_the_data(name, n_outputs):
+    """The root mean square of ``|dy / du|`` at the samples, times the error of the regressor."""
+    target, slope = TARGETS[name]
+    X = points()
+    y = np.exp(X[:, :2] / [1, 20]) if n_outputs else np.exp(X[:, 0])
+    model = GradientPipeline([("log", FunctionTransformer(np.log)), ("model", Known(n_outputs))], target=target)
+    model.fit(X, y)
+    error = model[-1].estimated_error_
+    assert_allclose(model.estimated_error_, error * np.sqrt(np.mean(slope(y) ** 2, axis=0)), rtol=1e-6)
+    assert np.shape(model.estimated_error_) == np.shape(y)[1:]
+
+
+@pytest.mark.parametrize("names", [None, list("abcd")], ids=["arrays", "frames"])
+def test_functions_and_reports(names):
+    X = points(40)
+    y = X[:, 0] ** 2 / X[:, 1]
+    model = GradientPipeline(
+        [("log", FunctionTransformer(np.log)), ("model", RandomFeatureRegressor(20, random_state=0))], target="log"
+    )
+    given = X if names is None else pd.DataFrame(X, columns=names)
+    function = model.fit(given, y).function()
+    assert_allclose(function(X[:5]), model.predict(given)[:5], rtol=1e-12)
+    assert_allclose(function.gradient(X[:5]), model.predict_gradient(given)[:5], rtol=1e-10)
+    value, gradient = function.value_and_gradient(X[0])
+    assert_allclose(value, model.predict(given)[0], rtol=1e-12)
+    assert_allclose(gradient, model.predict_gradient(given)[0], rtol=1e-10)
+    assert np.shape(value) == ()
+    assert str(model.report()) == str(model[-1].report())

@@ -3,13 +3,15 @@
 import io
 import os
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from nurf._tables import Choice, Samples, inputs_of, read_table, write_table, write_text
+from nurf import RandomFeatureRegressor
+from nurf._tables import Choice, Samples, inputs_of, read_table, require_target, write_table, write_text
 
 HEADER = "a,b,y,dy_a,dy_b\n"
 ROWS = ["1,2,3,4,5\n", "2,3,4,5,6\n", "4,4,5,6,7\n"]
@@ -60,10 +62,13 @@ class TestColumns:
     def test_a_name_with_brackets_is_no_pattern(self):
         assert Choice(("y[0]",)).roles(["x", "y[0]", "y0"]).targets == ("y[0]",)
 
-    def test_derivatives_by_some_inputs_only_are_unknown_by_the_others(self, csv):
-        found = samples(csv("a,b,y,dy_b\n1,2,3,4\n2,3,4,5\n"))
-        assert_array_equal(found.gradients, [[np.nan, 4], [np.nan, 5]])
-        assert found.notes == ("no derivatives by a are given: they are unknown, not zero",)
+    def test_derivatives_by_some_inputs_only_are_refused_as_in_python(self, csv):
+        path = csv("a,b,y,dy_b\n1,2,3,4\n2,3,4,5\n")
+        with pytest.raises(ValueError, match="a gradient column for each input, got none for 'a'"):
+            samples(path)
+        frame = read_table(path).frame
+        with pytest.raises(ValueError, match="one column for each input"):
+            RandomFeatureRegressor(5).fit(frame[["a", "b"]], frame["y"], gradients=frame[["dy_b"]])
 
     @pytest.mark.parametrize(
         ("choice", "message"),
@@ -74,6 +79,7 @@ class TestColumns:
             (Choice(("y",), ("dy_*",), ("a",)), "gradient column 'dy_b' belongs to no input"),
             (Choice(("y",), ("dy_*",), ("a", "y")), "column 'y' is both an input and a target or a gradient"),
             (Choice(("y",), ("dy_*",), (), ("a", "b")), "no column is left for the inputs"),
+            (Choice(("y",), ("dy_*",), ("a", "b", "a")), "the input 'a' is given more than once"),
         ],
     )
     def test_what_does_not_fit_is_refused(self, choice, message):
@@ -136,6 +142,28 @@ class TestCells:
         table = read_table(csv(HEADER + ROWS[0] + ROWS[0]))
         assert_array_equal(Samples.of(table, Choice(("y",), ("dy_*",)), vary=False).y, [3, 3])
 
+    @pytest.mark.parametrize(
+        ("header", "names"),
+        [
+            ('"a, in m; or so",b,y', ["a, in m; or so", "b", "y"]),
+            ('"a, b, c, d";b;y', ["a, b, c, d", "b", "y"]),
+            ('"a\n in m",b,y', ["a\n in m", "b", "y"]),
+            ('"a ""x""",b,y', ['a "x"', "b", "y"]),
+            ('5" pipe,b,y', ['5" pipe', "b", "y"]),
+            (f"{140_000 * 'a'},b,y", [140_000 * "a", "b", "y"]),
+            (",".join(f"x{i}" for i in range(30_000)), [f"x{i}" for i in range(30_000)]),
+        ],
+        ids=["separators in quotes", "more of them than outside", "line break", "quotes", "a quote", "long", "many"],
+    )
+    def test_names_as_spreadsheets_write_them(self, csv, header, names):
+        separator = ";" if ";b;" in header else ","
+        rows = "\n".join(separator.join([number] * len(names)) for number in ("1", "2", "three"))
+        table = read_table(csv(f"{header}\n{rows}\n"))
+        assert list(table.frame.columns) == names
+        line = 4 + header.count("\n")
+        with pytest.raises(ValueError, match=f"line {line}: expected a number, got 'three'"):
+            inputs_of(table, names[-1:])
+
     def test_a_first_line_that_is_too_short_is_refused(self, csv):
         with pytest.raises(ValueError, match="as many entries as the first, 2, got more"):
             samples(csv("a,y\n1,2,3\n2,3,4\n"), gradients=())
@@ -185,6 +213,21 @@ class TestFiles:
         with pytest.raises(ValueError, match=message):
             read_table(tmp_path / "a.npz")
 
+    def test_damaged_arrays_are_refused_by_the_name_of_the_file(self, tmp_path):
+        path, rng = tmp_path / "a.npz", np.random.default_rng(0)
+        np.savez_compressed(path, X=rng.normal(size=(20, 2)), y=np.ones(20))
+        whole = path.read_bytes()
+        for data in (b"", b"text", b"PK\3\4" + bytes(50), whole[: len(whole) // 2], whole[20:]):
+            path.write_bytes(data)
+            with pytest.raises(ValueError, match=r"^a\.npz: "):
+                read_table(path)
+        for _ in range(300):
+            damaged = bytearray(whole)
+            damaged[rng.integers(len(whole))] ^= 1 << rng.integers(8)
+            path.write_bytes(damaged)
+            with suppress(ValueError):  # or the bit does not matter
+                read_table(path)
+
     def test_parquet_needs_pyarrow_and_says_so(self, tmp_path, monkeypatch):
         frame = pd.DataFrame({"a": [1.0, 2.0]})
         path = tmp_path / "t.parquet"
@@ -227,3 +270,13 @@ class TestFiles:
     def test_a_folder_is_no_file(self, tmp_path):
         with pytest.raises(IsADirectoryError, match="is a folder"):
             write_text("", tmp_path)
+
+    @pytest.mark.parametrize("name", ["folder", "folder.csv", "none/t.csv"])
+    def test_targets_are_checked_before_any_work(self, tmp_path, name):
+        for folder in ("folder", "folder.csv"):
+            (tmp_path / folder).mkdir()
+        with pytest.raises(OSError, match=r"is a folder|there is no folder"):
+            require_target(tmp_path / name)
+        require_target(tmp_path / "t.xyz")
+        with pytest.raises(ValueError, match="the name of a table must end with"):
+            require_target(tmp_path / "t.xyz", table=True)

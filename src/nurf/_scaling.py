@@ -8,9 +8,10 @@ from typing import Literal
 import numpy as np
 
 from nurf._types import Array
-from nurf.jets import Jet, spans
+from nurf.jets import DERIVATIVE_KINDS, Jet, spans
 
 Kind = Literal["box", "ball"]
+LARGEST = 1e70  # of scaled derivatives, whose fourth powers are below the largest number of 1.8e308
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,3 +238,26 @@ def _turned(matrices: Array) -> Array:
 def is_ball(kind: Kind | None) -> bool:
     """Return whether a scaling needs the radius of the points."""
     return isinstance(kind, str) and kind == "ball"
+
+
+def require_moderate(jet: Jet) -> None:
+    """Raise a ``ValueError`` if derivatives are so large that their fourth powers overflow in scaled units.
+
+    Values that vary by one would have such slopes along less than 1e-70 of the data.
+    """
+    if not np.any(jet.has_value & (jet.weights(0) > 0)):
+        return
+    scaling = Scaling.fit(jet)
+    units = {1: scaling.x_scale, 2: np.multiply.outer(scaling.x_scale, scaling.x_scale)}
+    for order, kind in DERIVATIVE_KINDS.items():
+        array = jet.derivatives(order)
+        if array is None:
+            continue
+        sizes = np.fmax(np.fmax.reduce(array, axis=0), -np.fmin.reduce(array, axis=0))  # NaN if all are unknown
+        with np.errstate(over="ignore"):
+            scaled = sizes * units[order] / scaling.y_scale.reshape(*scaling.y_scale.shape, *[1] * order)
+        if np.any(scaled > LARGEST):
+            raise ValueError(
+                f"`{kind}` must be at most {LARGEST:g} times the standard deviation of the values over the ranges of "
+                f"the inputs, got {np.nanmax(sizes):g}"
+            )

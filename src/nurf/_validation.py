@@ -36,7 +36,7 @@ def as_floats(name: str, value: Any) -> Array:
             return _floats(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"`{name}` must be an array of numbers, got {type(value).__name__}: {error}") from error
-    raise ValueError(f"`{name}` must be an array of real numbers, got complex ones")
+    raise ValueError(f"`{name}` must be an array of real numbers, got complex ones: Complex data not supported")
 
 
 def _floats(value: Any) -> Array:

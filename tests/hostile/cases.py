@@ -73,10 +73,11 @@ def consistency():
     for i, (d, n, knows) in enumerate(product(DIMENSIONS, SIZES, KNOWLEDGE)):
         claim = general[i % 3]
         yield draft(claim.__name__, claim, MODELS, d=d, n=n, knows=knows)
-    untrained = {name: MODELS[name] for name in ("fixed", "automatic", "wide")}
+    chosen = {name: MODELS[name] for name in ("automatic", "wide", "surrogate")}
     for _, d, n in product(range(2), (1, 2, 5), (8, 30, 150)):
-        yield draft("knows_its_error", claims.knows_its_error, {"automatic": MODELS["automatic"]}, d=d, n=n)
-        yield draft("has_ordered_intervals", claims.has_ordered_intervals, untrained, d=d, n=n)
+        yield draft("knows_its_error", claims.knows_its_error, chosen, d=d, n=n)
+        yield draft("has_ordered_intervals", claims.has_ordered_intervals, MODELS, d=d, n=n)
+        yield draft("can_be_saved", claims.can_be_saved, MODELS, d=d, n=n)
 
 
 def invariants():
@@ -124,7 +125,9 @@ def wrong():
     for name, kind in product(names, refusals.NO_ARRAYS):
         if name.endswith("weight") and kind == "a number":
             continue  # the same weight for all
-        some = {key: MODELS[key] for key in ("fixed", "sparse", "wide")}
+        if kind == "a number that overflows" and name not in ("gradients", "hessians"):
+            continue  # derivatives have no units of their own
+        some = {key: MODELS[key] for key in ("fixed", "sparse", "gaussian", "surrogate")}
         yield draft(f"{name}: {kind}", refusals.refuses_argument(name, kind), some, knows="gradients", **small)
     for kind in refusals.VALIDATIONS:
         yield draft(f"validation: {kind}", refusals.refuses_validation(kind), MODELS, knows="values", **small)

@@ -1,42 +1,65 @@
 """What must hold of every fit: each claim takes data, how to make a model for them, and a generator."""
 
+import os
 import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from hostile.forms import repeated_rows
-from hostile.models import fit, sizes
+from hostile.models import fit
+from nurf import load
 
 # With alpha = 1e-3 the normal equations of a fixed model have condition numbers of about 20 neurons / 1e-3 = 2e4, and
 # derivatives of the neurons add a factor of 1 / width^2: rounding errors grow from 1e-16 to about 1e-11.
 ROUNDING = 1e-8
+COVERAGES = (0.01, 0.1, 0.5, 0.9, 0.99, 0.999)
+
+
+def size_of(data):
+    """The size of the values."""
+    return np.ptp(data.y) + np.abs(np.mean(data.y)) + 1e-300
 
 
 def same(found, expected, data):
     """Predictions that differ by rounding only."""
-    assert_allclose(found, expected, atol=ROUNDING * (np.ptp(data.y) + np.abs(np.mean(data.y)) + 1e-300))
+    assert_allclose(found, expected, atol=ROUNDING * size_of(data))
+
+
+def as_good_as(found, expected, data, model):
+    """Predictions whose terms were added up in another order: six digits are equal, or as many as the model is good for.
+
+    The latter is a tenth of the error that it reports.
+    """
+    error = np.nan_to_num(np.max(model.estimated_error_))
+    assert_allclose(found, expected, rtol=0, atol=1e-6 * size_of(data) + 0.1 * error)
 
 
 def is_sound(data, make, rng):
-    """Predictions are finite, have the right shape, and are the same for one row as for many."""
+    """Predictions are finite, have the right shape, and are the same for one row as for many, and for functions."""
     model = fit(make(data), data)
-    n, d = np.shape(data.X)
-    outputs = np.shape(data.y)[1:]
+    X = np.asarray(data.X, float)
+    (n, d), outputs = X.shape, np.shape(data.y)[1:]
     values = model.predict(data.X)
     gradients = model.predict_gradient(data.X)
     assert values.shape == (n, *outputs)
     assert gradients.shape == (n, *outputs, d)
     assert np.all(np.isfinite(values))
     assert np.all(np.isfinite(gradients))
-    assert np.all(np.isfinite(sizes(model.network_)))
-    alone = np.concatenate([model.predict(np.asarray(data.X)[[i]]) for i in range(min(n, 5))])
-    # Products are added up in another order: eps times the sum of all terms, with arguments that are divided by widths.
-    terms = sizes(model.fit_.network).sum() * np.max(model.scaling_.y_scale)
-    assert_allclose(alone, values[:5], rtol=1e-9, atol=1e-12 * terms)
+    few = X[:5]
+    as_good_as(np.concatenate([model.predict(few[[i]]) for i in range(len(few))]), values[:5], data, model)
+    function = model.function()
+    as_good_as(function(few), values[:5], data, model)
+    as_good_as(np.array([function(x) for x in few]), values[:5], data, model)
+    slopes, size = gradients[:5], size_of(data) / np.maximum(np.ptp(X, axis=0), 1e-9)
+    for found in (function.gradient(few), np.array([function.value_and_gradient(x)[1] for x in few])):
+        assert_allclose(found / size, slopes / size, rtol=1e-6, atol=1e-6 * (1 + np.abs(slopes / size).max()))
 
 
 def can_be_copied(data, make, rng):
@@ -48,28 +71,54 @@ def can_be_copied(data, make, rng):
     assert_array_equal(fit(model, data).predict(data.X), values)
 
 
+def can_be_saved(data, make, rng):
+    """To files, links and pipes, with the same predictions; a folder is refused."""
+    model = fit(make(data), data)
+    with TemporaryDirectory() as name, ThreadPoolExecutor(1) as pool:
+        folder = Path(name)
+        file, link, pipe = (folder / kind for kind in ("file", "link", "pipe"))
+        link.symlink_to(file)
+        model.save(link)
+        assert_array_equal(load(file).predict(data.X), model.predict(data.X))
+        assert link.is_symlink()
+        with pytest.raises(IsADirectoryError):
+            model.save(folder)
+        if hasattr(os, "mkfifo"):
+            os.mkfifo(pipe)
+            found = pool.submit(pipe.read_bytes)
+            model.save(pipe)
+            assert found.result() == file.read_bytes()
+            assert pipe.is_fifo()
+        assert {path.name for path in folder.iterdir()} <= {"file", "link", "pipe"}
+
+
 def has_true_gradients(data, make, rng):
-    """Gradients and Hessians are central differences of predictions."""
+    """Gradients and Hessians are central differences of predictions, with one of some steps.
+
+    Rounding is 1e-7 / step of the values at most, and truncation step^2 / width^2: none of the steps is the best one for
+    all networks, and a wrong gradient differs by more with each of them.
+    """
     model = fit(make(data), data)
     X = np.asarray(data.X, float)[:3]
-    step, outputs = 1e-6, np.shape(data.y)[1:]
-    for j in rng.choice(X.shape[1], min(3, X.shape[1]), replace=False):
-        shift = step * np.eye(X.shape[1])[j]
-        differences = (model.predict(X + shift) - model.predict(X - shift)) / (2 * step)
-        gradients, hessians = model.predict_gradient(X)[..., j], model.predict_hessian(X)[..., j, :]
-        curvatures = (model.predict_gradient(X + shift) - model.predict_gradient(X - shift)) / (2 * step)
-        # Rounding: eps / step = 2e-10 of the size of the terms, which may cancel; truncation: step^2 / width^2 = 1e-8.
-        size = 1 + np.abs(model.predict(X)).max() + sizes(model.fit_.network).max(initial=0.0)
-        assert gradients.shape == (len(X), *outputs)
-        assert_allclose(differences, gradients, atol=1e-4 * size, rtol=1e-3)
-        assert_allclose(curvatures, hessians, atol=1e-2 * size, rtol=1e-2)
+    values, gradients, hessians = model.predict(X), model.predict_gradient(X), model.predict_hessian(X)
+    size, d = 1 + np.abs(values).max(), X.shape[1]
+    assert gradients.shape == (*values.shape, d)
+    assert hessians.shape == (*values.shape, d, d)
+    for j in rng.choice(d, min(3, d), replace=False):
+        shifts = [step * np.eye(d)[j] for step in (1e-6, 1e-5, 1e-4, 1e-3)]
+        for predict, expected, tolerance in (
+            (model.predict, gradients[..., j], 1e-3),
+            (model.predict_gradient, hessians[..., j, :], 1e-2),
+        ):
+            slopes = [(predict(X + shift) - predict(X - shift)) / (2 * shift[j]) for shift in shifts]
+            errors = np.min(np.abs(np.array(slopes) - expected), axis=0)
+            assert_allclose(errors, 0, atol=tolerance * (size + np.abs(expected).max()))
 
 
 def knows_its_error(data, make, rng):
-    """The estimated error is finite, and with 30 samples or more it is not far too small or too large.
+    """The estimated error is finite, and with 30 samples or more it is right up to a factor of ten.
 
-    Of 58 fits to 8 samples it was too small by a factor of 70 in one, and of 51 fits to 30 samples by at most 14: eight
-    samples allow no bound that holds for each seed. Errors below 1e-3 of the standard deviation do not matter.
+    Errors below 1e-3 of the standard deviation do not matter.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -78,24 +127,28 @@ def knows_its_error(data, make, rng):
     if len(data.y) < 30 or caught:
         return
     X, y = data.fresh(300, rng)
-    unit, factor = np.std(y), 100 if len(data.y) < 150 else 30
+    unit = np.std(y)
     error = np.sqrt(np.mean((model.predict(X) - y) ** 2))
-    assert error < factor * model.estimated_error_ + 1e-3 * unit
-    assert model.estimated_error_ < factor * error + unit
+    assert error < 10 * model.estimated_error_ + 1e-3 * unit
+    assert model.estimated_error_ < 10 * error + 1e-3 * unit
 
 
 def has_ordered_intervals(data, make, rng):
     """Intervals have their ends in order, contain narrower ones, and standard deviations are positive."""
     model = fit(make(data), data)
-    X = np.asarray(data.X, float)
-    narrow, wide = (model.predict_interval(X, coverage) for coverage in (0.5, 0.9))
-    slack = 1e-9 * (np.ptp(data.y) + np.abs(data.y).max())
-    assert narrow.shape == (*np.shape(data.y), 2)
-    assert np.all(np.isfinite(wide))
-    assert np.all(wide[..., 0] <= narrow[..., 0] + slack)
-    assert np.all(narrow[..., 0] <= narrow[..., 1] + slack)
-    assert np.all(narrow[..., 1] <= wide[..., 1] + slack)
+    X = np.concatenate([np.asarray(data.X, float), 2 * rng.uniform(-1, 1, (20, data.X.shape[1]))])
     values, deviations = model.predict(X, return_std=True)
+    slack = 1e-9 * (np.ptp(data.y) + np.abs(data.y).max())
+    inner = None
+    for coverage in COVERAGES:
+        found = model.predict_interval(X, coverage)
+        assert found.shape == (*values.shape, 2)
+        assert np.all(np.isfinite(found))
+        assert np.all(found[..., 0] <= found[..., 1])
+        if inner is not None:
+            assert np.all(found[..., 0] <= inner[..., 0] + slack)
+            assert np.all(inner[..., 1] <= found[..., 1] + slack)
+        inner = found
     assert deviations.shape == values.shape
     assert np.all(np.isfinite(deviations) & (deviations >= 0))
 

@@ -152,6 +152,15 @@ def integers(data, rng):
     return data.using(**whole)
 
 
+def huge_slope(data, rng):
+    """Derivatives of one row that are wrong by a factor of 1e60."""
+    if "gradients" not in data.arguments:
+        return data
+    gradients = data.arguments["gradients"].copy()
+    gradients[rng.integers(len(gradients))] *= 1e60
+    return data.using(gradients=gradients)
+
+
 def wrong_slopes(data, rng):
     """Gradients that contradict the values."""
     if "gradients" not in data.arguments:
@@ -180,5 +189,6 @@ ODDITIES = {
     "several outputs": several_outputs,
     "integers": integers,
     "wrong slopes": wrong_slopes,
+    "a huge slope": huge_slope,
     "zero directions": zero_directions,
 }

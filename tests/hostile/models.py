@@ -10,9 +10,9 @@ from nurf import (
     RandomFeatureMap,
     RandomFeatureRegressor,
     SparseFeatureRegressor,
+    Surrogate,
 )
-from nurf.kernels import KernelAverage, KernelNetwork
-from nurf.networks import DeepNetwork
+from nurf.kernels import RADIAL_KERNELS
 
 
 def fixed(data):
@@ -39,9 +39,9 @@ def sparse(data):
     return SparseFeatureRegressor(0.01, max_neurons=6, max_iter=5, random_state=0)
 
 
-def wide(data):
-    """One kernel and few rows, so that a case takes seconds."""
-    return KernelFeatureRegressor("gaussian", max_rows=300)
+def wide(kernel):
+    """One kernel, or the average of all of them, and few rows, so that a case takes seconds."""
+    return lambda data: KernelFeatureRegressor(kernel, max_rows=300)
 
 
 def deep(data):
@@ -52,27 +52,21 @@ def transformer(data):
     return RandomFeatureMap(20, random_state=0)
 
 
-MODELS = {"fixed": fixed, "automatic": automatic, "sparse": sparse, "wide": wide, "deep": deep}
+def surrogate(data):
+    """Without a deadline, so that the clock changes nothing, and without the engine that takes minutes then."""
+    return Surrogate(None, engines=["wide", "sampled"], random_state=0)
 
 
-def sizes(network):
-    """The absolute values of the outer weights, or of the coefficients of a kernel and its derivatives.
-
-    They are the sizes of the terms whose sum a prediction is.
-    """
-    if isinstance(network, DeepNetwork):
-        return np.abs(network.weights[-1]).ravel()
-    if isinstance(network, KernelAverage):
-        return np.concatenate(
-            [weight * sizes(member) for weight, member in zip(network.weights, network.members, strict=True)]
-        )
-    if not isinstance(network, KernelNetwork):
-        return np.abs(network.coefficients).ravel()
-    parts = [network.tail_coef]
-    for center in network.centers:
-        lengths = [np.linalg.norm(v @ network.metric.T, axis=1) for v in center.functionals.directions]
-        parts.append(center.coef * np.prod(lengths, axis=0)[..., None] if lengths else center.coef)
-    return np.abs(np.concatenate(parts)).ravel()
+KERNELS = {kernel: wide(kernel) for kernel in RADIAL_KERNELS}
+MODELS = {
+    "fixed": fixed,
+    "automatic": automatic,
+    "sparse": sparse,
+    **KERNELS,
+    "wide": wide("auto"),
+    "deep": deep,
+    "surrogate": surrogate,
+}
 
 
 def fit(model, data):

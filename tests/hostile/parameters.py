@@ -10,6 +10,7 @@ from nurf import (
     KernelFeatureRegressor,
     RandomFeatureRegressor,
     SparseFeatureRegressor,
+    Surrogate,
     activations,
     densities,
 )
@@ -70,11 +71,18 @@ DEEP = {
     "warm_start": [False, True],
     "random_state": SHARED["random_state"],
 }
+SURROGATE = {
+    "engines": [["wide"], ("sampled",), ["sparse"], ["wide", "sampled"]],
+    "check_gradients": ["warn", "raise", False],
+    "random_state": SHARED["random_state"],
+    "verbose": [0, np.int64(0)],
+}
 TABLES = {
     RandomFeatureRegressor: (RANDOM, {"n_neurons": 20}),
     SparseFeatureRegressor: (SPARSE, {"max_iter": 3}),
     KernelFeatureRegressor: (WIDE, {"max_rows": 200}),
     DeepFeatureRegressor: (DEEP, {"hidden": (8, 8), "steps": 30}),
+    Surrogate: (SURROGATE, {"time_budget": None, "engines": ["wide"]}),
 }
 
 

@@ -71,7 +71,7 @@ PARAMETERS = {
         "max_iter",
         "random_state",
     ),
-    "wide": ("kernel", "metric", "rank", "mean", "selection", "max_rows", "check_gradients"),
+    "gaussian": ("kernel", "metric", "rank", "mean", "selection", "max_rows", "check_gradients"),
     "deep": (
         "hidden",
         "steps",
@@ -99,6 +99,7 @@ NO_ARRAYS = {
     "missing values": lambda array: np.full(array.shape, pd.NA),
     "words": lambda array: np.full(array.shape, "junk"),
     "infinity": lambda array: np.full(array.shape, np.inf),
+    "a number that overflows": lambda array: np.where(np.arange(array.size).reshape(array.shape), array, 1e300),
     "a number": lambda array: np.array(1.0),
     "a row too few": lambda array: array[:-1],
     "an axis too many": lambda array: np.stack([array] * 3, axis=-1),

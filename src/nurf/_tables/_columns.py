@@ -84,7 +84,9 @@ class Choice:
 def _found(role: str, patterns: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
     """Return the columns that have one of the names or fit one of the patterns, in the order of these."""
     found: dict[str, None] = {}
-    for pattern in patterns:
+    for place, pattern in enumerate(patterns):
+        if pattern in patterns[:place]:
+            raise ValueError(f"the {role} {pattern!r} is given more than once")
         fitting = [pattern] if pattern in columns else [name for name in columns if fnmatchcase(name, pattern)]
         if not fitting:
             raise ValueError(f"no column fits the {role} {pattern!r}: there are {_listed(columns)}")
@@ -104,6 +106,12 @@ def _by_input(group: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
         if owner in partials:
             raise ValueError(f"gradient columns {partials[owner]!r} and {column!r} both belong to input {owner!r}")
         partials[owner] = column
+    lacking = [name for name in inputs if name not in partials]
+    if lacking:  # a name that fits two inputs could belong to one of them
+        raise ValueError(
+            f"there must be a gradient column for each input, got none for {_listed(lacking)}: cells of unknown "
+            "derivatives may be empty"
+        )
     return partials
 
 

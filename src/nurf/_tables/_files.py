@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 import sys
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -62,7 +62,11 @@ def read_table(path: Path) -> Table:
     name = "standard input" if path == STANDARD else path.name
     try:
         table = reader(path)
-    except (ValueError, KeyError, EOFError, UnicodeError) as error:
+    except ImportError:
+        raise
+    except Exception as error:  # whatever a damaged file makes readers raise
+        if getattr(error, "filename", None) is not None:  # it cannot be opened
+            raise
         raise ValueError(f"{name}: {error}") from error
     repeated = [column for column, count in Counter(table.frame.columns).items() if count > 1]
     if repeated:
@@ -91,48 +95,63 @@ def write_text(text: str, path: Path) -> None:
 
 def write_bytes(data: bytes, path: Path) -> None:
     """Write a file in one step."""
+    require_target(path)
+    write_atomically(path, [data])
+
+
+def require_target(path: Path, table: bool = False) -> None:
+    """Raise an error if a file, or one of a kind of tables, cannot be written: to be called before any work."""
+    if table and path == STANDARD:
+        return
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: expected the name of a file")
-    write_atomically(path, [data])
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder} for {path.name}")
+    if not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: there is no permission for it")
+    if table:
+        _kind_of(path)
 
 
 def _read_csv(path: Path) -> Table:
     """Return a table whose index are lines: the names of the columns are in line 1."""
     if path == STANDARD:
         text = sys.stdin.read().removeprefix("\ufeff")
-        return Table(_parsed(text.split("\n", 1)[0], io.StringIO(text)), "standard input", "line")
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        header = file.readline()
-    return Table(_parsed(header, path), path.name, "line")
+        return Table(_parsed(lambda: io.StringIO(text)), "standard input", "line")
+    return Table(_parsed(lambda: path), path.name, "line")
 
 
-def _parsed(header: str, source: Any) -> Any:
-    separator = max(SEPARATORS, key=header.count)
-    names = next(csv.reader([header], delimiter=separator), [])
-    if not any(name.strip() for name in names):
-        raise ValueError("the first line must hold the names of the columns, got an empty one")
-    numbers = [name for name in names if _is_number(name)]
-    if numbers:
-        raise ValueError(f"the first line must hold the names of the columns, got the number {numbers[0].strip()}")
+def _parsed(source: Callable[[], Any]) -> Any:
+    """Return the frame of a text, which ``source`` gives from its start each time."""
+    options: dict[str, Any] = {"skip_blank_lines": False, "skipinitialspace": True, "encoding": "utf-8-sig"}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", f".*{PRECISION}")
         warnings.simplefilter("error", pd.errors.ParserWarning)
+        found = {separator: _names(source(), separator, options) for separator in SEPARATORS}
+        separator = max(found, key=lambda separator: len(found[separator]))
+        names = found[separator]
+        if not any(name.strip() for name in names):
+            raise ValueError("the first line must hold the names of the columns, got an empty one")
+        numbers = [name for name in names if _is_number(name)]
+        if numbers:
+            raise ValueError(f"the first line must hold the names of the columns, got the number {numbers[0].strip()}")
         try:
-            frame = pd.read_csv(
-                source,
-                sep=separator,
-                skip_blank_lines=False,  # so that rows can be counted
-                skipinitialspace=True,
-                index_col=False,
-                encoding="utf-8-sig",
-                low_memory=False,
-                **EXACT,
-            )
+            frame = pd.read_csv(source(), sep=separator, index_col=False, low_memory=False, **options, **EXACT)
         except pd.errors.ParserWarning as error:
             raise ValueError(f"all lines must have as many entries as the first, {len(names)}, got more") from error
     frame.columns = [name.strip() for name in names]
-    frame.index = frame.index + 2
+    frame.index = frame.index + 2 + sum(name.count("\n") for name in names)  # rows are counted in lines
     return frame.dropna(how="all")
+
+
+def _names(source: Any, separator: str, options: dict[str, Any]) -> list[str]:
+    """Return the entries of the first row; those in quotes may contain separators and line breaks."""
+    try:
+        row = pd.read_csv(source, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
+    except pd.errors.EmptyDataError:
+        return []
+    return [str(name) for name in row.iloc[0]]
 
 
 def _is_number(text: str) -> bool:
@@ -158,11 +177,12 @@ def _read_npz(path: Path) -> Table:
     ``dy_x0, ...`` or ``dy0_x0, ...``. Others must have shape (n,).
     """
     columns: dict[str, Any] = {}
-    with np.load(path, allow_pickle=False) as arrays:
-        if isinstance(arrays, np.ndarray):
-            raise ValueError("expected arrays with names, got a single one")
-        for name in arrays.files:
-            columns |= _npz_columns(name, arrays[name])
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError("expected arrays with names in an NPZ file, got a file of another kind, or a part of one")
+        with np.load(file, allow_pickle=False) as arrays:
+            for name in arrays.files:
+                columns |= _npz_columns(name, arrays[name])
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"all arrays must have as many rows, got {lengths}")

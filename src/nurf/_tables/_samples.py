@@ -58,7 +58,7 @@ class Samples:
         if len(roles.targets) == 1:
             y = y[:, 0]
             gradients = None if gradients is None else gradients[:, 0]
-        notes = _notes(table, roles, known, gradients)
+        notes = _notes(table, known, gradients)
         return cls(X[known], y[known], None if gradients is None else gradients[known], roles, notes)
 
 
@@ -104,15 +104,12 @@ def _require_variation(table: Table, name: str, column: Array, advice: str) -> N
         raise ValueError(f"{table.name}: column {name!r} is {column[0]:g} in all {len(column)} {table.row}s: {advice}")
 
 
-def _notes(table: Table, roles: Roles, known: Any, gradients: Array | None) -> tuple[str, ...]:
+def _notes(table: Table, known: Any, gradients: Array | None) -> tuple[str, ...]:
     notes = []
     if not known.all():
         first = table.frame.index[np.argmin(known)]
         notes.append(f"{np.sum(~known)} rows without a value are not used, the first in {table.row} {first}")
-    lacking = sorted({name for partials in roles.partials for name in roles.inputs if name not in partials})
-    if lacking:
-        notes.append(f"no derivatives by {', '.join(lacking)} are given: they are unknown, not zero")
-    elif gradients is not None and np.isnan(gradients[known]).any():
+    if gradients is not None and np.isnan(gradients[known]).any():
         notes.append(f"{np.isnan(gradients[known]).mean():.1%} of the partial derivatives are unknown")
     return tuple(notes)
 

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 from nurf import problems
-from nurf._tables import Choice, inputs_of, read_table, write_table, write_text
+from nurf._tables import Choice, inputs_of, read_table, require_target, write_table, write_text
 from nurf._tables import Samples as SampleTable
 from nurf.cli._models import input_names, loaded, predictions, target_names
 from nurf.cli._options import (
@@ -97,7 +97,7 @@ def fit(
 
     Empty cells of gradients are unknown derivatives. Rows with an empty target are not used.
     """
-    _require_folder(out)
+    require_target(out)
     table = SampleTable.of(read_table(samples), chosen(target, gradients, inputs, ignore))
     for note in table.notes:
         say(note)
@@ -135,6 +135,7 @@ def predict(
     """Predict at new points. The rows are those of the table; columns are named after the targets."""
     if interval is not None and not 0 < interval < 1:
         raise typer.BadParameter(f"expected a number between 0 and 1, got {interval}", param_hint="--interval")
+    require_target(out, table=True)
     fitted = loaded(model)
     table = read_table(points)
     X = inputs_of(table, input_names(fitted))
@@ -160,7 +161,7 @@ def report(
     """Write a report of a model: one HTML page with its pictures, which needs no network."""
     from nurf.report import predicted_at, render  # matplotlib takes a second
 
-    _require_folder(out)
+    require_target(out)
     fitted, evidence = loaded(model), None
     if test is not None:
         names = split_names(target) or target_names(fitted)
@@ -229,6 +230,7 @@ def sample(
     seed: Seed = 0,
 ) -> None:
     """Draw samples of a test function, with columns x1, x2, ..., y, dy_x1, dy_x2, ..."""
+    require_target(out, table=True)
     parameters = {} if dimension is None else {"dimension": dimension}
     function = problems.get(problem, native=True, **parameters)
     rng = np.random.default_rng(seed)
@@ -264,12 +266,6 @@ def export(
 
     path = export_to(loaded(model), to.value, model if out is None else out, named=out is not None)
     typer.echo(path)
-
-
-def _require_folder(path: Path) -> None:
-    """Raise an error before any work if a file cannot be written for want of a folder."""
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"there is no folder {path.absolute().parent} for {path.name}")
 
 
 def _gather(model: Surrogate, table: SampleTable, source: str, seconds: float, seed: int) -> Any:

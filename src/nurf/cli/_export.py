@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nurf import export
-from nurf._tables import write_bytes
+from nurf._tables import require_target, write_bytes
 
 
 def _onnx(model: Any) -> bytes:
@@ -59,5 +59,6 @@ def export_to(model: Any, kind: str, path: Path, named: bool) -> Path:
     """Write a model as a program, and return the path: the given one, or that with another suffix."""
     suffix, program = KINDS[kind]
     path = path if named else path.with_suffix(suffix)
+    require_target(path)
     write_bytes(program(getattr(model, "model_", model)), path)
     return path

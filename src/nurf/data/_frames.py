@@ -91,7 +91,7 @@ def require_numbers(**arrays: Any) -> None:
         if n:
             raise ValueError(f"`{name}` must be complete, got an array with {n} masked elements")
         known = array is None or hasattr(array, "columns") or hasattr(array, "toarray")
-        if not known and getattr(getattr(array, "dtype", None), "kind", "O") in "OSU":
+        if not known and getattr(getattr(array, "dtype", None), "kind", "O") in "OSUc":
             try:
                 as_floats(name, array)
             except ValueError as error:  # scikit-learn's contract: a TypeError for what is no number at all

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nurf._scaling import require_moderate
 from nurf._validation import as_finite, as_floats, is_number
 from nurf.data._arrays import ArrayStream, is_on_disk
 from nurf.data._dask import DaskStream, is_dask
@@ -78,7 +79,9 @@ class Observations:
 
         ``X`` and ``y`` must be arrays that were checked. Points where only derivatives are known have no value.
         """
-        return canonical(self._assembled())
+        jet = self._assembled()
+        require_moderate(jet)
+        return canonical(jet)
 
     def _assembled(self) -> Jet:
         X, gradients = self.X, self.gradients

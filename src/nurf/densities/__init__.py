@@ -26,10 +26,10 @@ from nurf.densities._uniform import Uniform
 # Densities by the names that estimators accept, each as a function of the order of the activation.
 DENSITIES: dict[str, Callable[[int], Density]] = {
     "uniform": lambda order: Uniform(),
-    "active_subspace": ActiveSubspace,
-    "local": Local,
-    "axis_aligned": AxisAligned,
-    "nonlocal": Nonlocal,
+    "active_subspace": lambda order: ActiveSubspace(min(order, 2)),
+    "local": lambda order: Local(min(order, 2)),
+    "axis_aligned": lambda order: AxisAligned(min(order, 2)),
+    "nonlocal": lambda order: Nonlocal(min(order, 2)),
     "representation": Representation,
 }
 

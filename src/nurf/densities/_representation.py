@@ -9,8 +9,9 @@ import numpy as np
 
 from nurf._blocks import row_blocks
 from nurf._types import Array
+from nurf._validation import is_whole
 from nurf.densities._angular import sample_around, sphere_quadrature
-from nurf.densities._base import DerivativeDensity, PreparedDensity
+from nurf.densities._base import Density, PreparedDensity
 from nurf.densities._point_density import PointDensity, check_rho, log_point_density
 from nurf.densities._profiles import Mollifier, Profile, as_mollifier
 from nurf.densities._rows import complete
@@ -22,7 +23,7 @@ DATA = ("values", *DERIVATIVE_KINDS.values())  # by the order of the derivative
 
 
 @dataclass(frozen=True)
-class Representation(DerivativeDensity):
+class Representation(Density):
     """The density ``|c_delta(a, b)|``, with the exact coefficients of the smoothed function (paper, eq. 3.5).
 
     If ``f`` vanishes outside the domain of the data, then
@@ -38,15 +39,15 @@ class Representation(DerivativeDensity):
 
     Parameters
     ----------
-    order : {1, 2}, default=1
-        The order ``s`` of the activation.
+    order : int, default=1
+        The order ``s`` of the activation: 1 for steps, 2 for ramps, ``p + 1`` for powers ``p`` of ramps.
     width : float, optional
         The paper's ``delta``. Default is the width of the neurons.
     mollifier : {"logistic", "gaussian", "cauchy"} or Mollifier, default="logistic"
         The mollifier ``eta``: the derivative of the sigmoid, the normal density, or the Cauchy density of the authors'
         experiments.
     data : {"values", "gradients", "hessians"}, optional
-        The data, which determine the formula. Default is gradients for order 1, Hessians for order 2.
+        The data, which determine the formula. Default is gradients for order 1, Hessians for higher orders.
     rho : {"uniform", "knn"} or callable, default="uniform"
         The density of the points: "uniform" on their bounding box, "knn" for an estimate from the distances to their
         nearest neighbours, or a function that maps scaled points (n, d) to densities (n,).
@@ -54,6 +55,7 @@ class Representation(DerivativeDensity):
         The method to sample hyperplanes from the density.
     """
 
+    order: int = 1
     width: float | None = None
     mollifier: str | Mollifier = "logistic"
     data: str | None = None
@@ -61,7 +63,8 @@ class Representation(DerivativeDensity):
     sampler: str | Sampler = "rejection"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        if not is_whole(self.order):
+            raise ValueError(f"`order` must be a whole number >= 1, got {self.order!r}")
         if self.width is not None and not (np.isfinite(self.width) and self.width > 0):
             raise ValueError(f"`width` must be a number > 0, got {self.width!r}")
         as_mollifier(self.mollifier)
@@ -76,7 +79,7 @@ class Representation(DerivativeDensity):
     @property
     def power(self) -> int:
         """The order of the derivative that is used as data: 0, 1 or 2."""
-        return self.order if self.data is None else DATA.index(self.data)
+        return min(self.order, len(DATA) - 1) if self.data is None else DATA.index(self.data)
 
     @property
     def needs(self) -> frozenset[str]:

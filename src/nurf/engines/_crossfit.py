@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from nurf.solvers._coverage import (
     require_errors,
     standard_error,
 )
+from nurf.solvers._reach import Reach, standing_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +34,11 @@ class CrossFit:
     (``plus_interval``). With the jackknife's variance of the fit, ``v(x) = (J - 1) mean_j (f_{-j}(x) - f(x))^2``, the
     standard deviation of a measurement is::
 
-        (c^2 + max(0, v(x) - max_k v(x_k)))^(1/2),
+        (c^2 + max(0, v(x) - max_k v(x_k)) + a(x))^(1/2),
 
-    with ``c`` such that 1.645 standard deviations hold nine of ten ``e_k``: it is that of the samples, and larger where
-    the fit is less certain than at any of them.
+    with ``c`` such that 1.645 standard deviations hold nine of ten ``e_k``, and what is added beyond the reach of the
+    samples, ``a``: it is that of the samples, and larger where the fit is less certain than at any of them, and far
+    from all of them.
 
     Parameters
     ----------
@@ -56,6 +60,8 @@ class CrossFit:
         The same variance of the gradients.
     n_folds : int
         ``J``.
+    points : array of shape (p, d)
+        Samples, or some of them, from which distances are measured.
     """
 
     network: Network
@@ -67,6 +73,7 @@ class CrossFit:
     gradient_errors: Array
     gradient_variances: Array
     n_folds: int
+    points: Array
 
     @classmethod
     def of(
@@ -94,6 +101,7 @@ class CrossFit:
             np.concatenate(slopes),
             (n_folds - 1) * _gradient_squares(network, folds, held_out),
             n_folds,
+            standing_for(np.concatenate([jet.X for jet in held_out])),
         )
 
     @classmethod
@@ -108,6 +116,14 @@ class CrossFit:
         fold_of = assign_folds(jet, n_folds)
         folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
         return cls.of(network, [refit(jet[~fold]) for fold in folds], [jet[fold] for fold in folds])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def reach(self) -> Reach:
+        """What is added to variances far from the samples."""
+        return Reach.of(self.network, self.points)
 
     @property
     def knows_gradients(self) -> bool:
@@ -146,7 +162,8 @@ class CrossFit:
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
         require_errors(len(self.errors))
-        return _calibrated(self._variances(X, _value), self.errors, self.variances, self.effective)
+        calibrated = _calibrated(self._variances(X, _value), self.errors, self.variances, self.effective)
+        return np.asarray(np.sqrt(calibrated**2 + self.reach.variances(X)))
 
     def gradient_std(self, X: Array) -> Array:
         """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d).
@@ -161,7 +178,8 @@ class CrossFit:
         factor = np.divide(errors, size, out=np.where(errors > 0, np.nan, 1.0), where=size > 0)
         known = self._known_gradients >= MIN_ERRORS
         calibrated = _calibrated(variances, self.gradient_errors, self.gradient_variances)
-        return np.where(known, calibrated, np.sqrt(variances) * factor[:, None])
+        deviations = np.where(known, calibrated, np.sqrt(variances) * factor[:, None])
+        return np.asarray(np.sqrt(deviations**2 + self.reach.gradient_variances(X)))
 
     def _variances(self, X: Array, evaluate: Callable[[Network, Array], Array]) -> Array:
         """Return the jackknife's variances of the values (n, k), or of the gradients (n, k, d), at the points."""
@@ -173,7 +191,8 @@ class CrossFit:
         result = np.empty((len(X), sizes.shape[1], 2))
         for rows in row_blocks(len(X), sizes.size):
             without = np.stack([fold.value(X[rows]).reshape(-1, sizes.shape[1]) for fold in self.folds], axis=1)
-            result[rows] = plus_interval(without[:, self.fold_of], sizes, coverage, self.effective)
+            added = self.reach.variances(X[rows])
+            result[rows] = plus_interval(without[:, self.fold_of], sizes, coverage, self.effective, added)
         return result
 
 

@@ -62,7 +62,7 @@ def named_density(density: Any, activation: Activation) -> Density | None:
     if isinstance(density, Density):
         return density
     if isinstance(density, str) and density in DENSITIES:
-        return DENSITIES[density](min(activation.order, 2))
+        return DENSITIES[density](activation.order)
     if not (isinstance(density, str) and density == "auto"):
         raise ValueError(f"`density` must be a Density, 'auto' or one of {', '.join(DENSITIES)}, got {density!r}")
     return None

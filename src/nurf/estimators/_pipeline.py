@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,8 +18,10 @@ from nurf._validation import as_derivative, as_finite, as_finite_or_nan, in_shap
 from nurf.data import Observations
 from nurf.estimators._base import unchanged_on_error
 from nurf.estimators._chain import Derivative, Slopes
+from nurf.estimators._report import Report
 from nurf.estimators._transformers import derivative_of, is_passthrough
 from nurf.jets import Jet
+from nurf.networks import PointFunction
 
 
 class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
@@ -50,13 +53,17 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
     ----------
     target_ : transformer or None
         The fitted transformer of the values.
+    estimated_error_ : float or array of shape (k,)
+        The estimated root mean square error at new points, in the units of the data. If there is a ``target``, it is
+        that of the regressor times the derivatives of the values by the transformed values at the samples, to first
+        order.
     n_features_in_ : int
     feature_names_in_ : array of shape (d,)
 
     Notes
     -----
     The regressors scale inputs and values themselves, so that a scaler is not needed. ``pipeline[-1]`` is the fitted
-    regressor, as a function of ``z``: it has the report and the estimated error, in units of the transformed values.
+    regressor, as a function of ``z``.
 
     Examples
     --------
@@ -126,6 +133,7 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
                 self.steps = [*transformers.steps, self.steps[-1]]
             self.target_ = self._fitted_target(data.y)
             self.steps[-1][1].fit(**self._transformed(Z, data).arguments)
+            self.estimated_error_ = self._error(self.steps[-1][1].estimated_error_, data.y)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -162,12 +170,37 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
         assert hessians is not None
         return hessians
 
+    def function(self) -> PointFunction:
+        """Return the fitted function for calls at one point or many, by the inputs of the pipeline.
+
+        With ``f = model.function()``, ``f(x)`` is the value, ``f.gradient(x)`` the gradient, and
+        ``f.value_and_gradient(x)`` both. The transformers check and copy what they get, so that it is slower than that
+        of a regressor.
+        """
+        check_is_fitted(self)
+        return PipelineFunction(self, getattr(self, "feature_names_in_", None))
+
+    def report(self) -> Report:
+        """Return what the regressor chose and why, in units of the transformed inputs and values."""
+        check_is_fitted(self)
+        report: Report = self.steps[-1][1].report()
+        return report
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Raise a ``TypeError``: files without code hold no transformers of other packages."""
         raise TypeError(
             "a pipeline is not saved: files without code hold no transformers of scikit-learn. Save "
             "`pipeline[-1]` and the parameters of the transformers, or pickle the pipeline"
         )
+
+    def _error(self, error: Any, y: Any) -> Any:
+        """Return an error of the transformed values in the units of the values."""
+        if self.target_ is None:
+            return error
+        values = as_finite("y", y)
+        slopes = derivative_of(self.target_, _columns_of(values)).inverted().jacobian
+        errors = np.sqrt(np.mean(slopes**2 @ np.reshape(error, (-1, 1)) ** 2, axis=0)[:, 0])
+        return errors if values.ndim > 1 else float(errors[0])
 
     def _derivatives(self, X: Any, order: int) -> tuple[Array, Array | None]:
         """Return gradients, and Hessians if ``order`` is 2."""
@@ -281,6 +314,43 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
         if not derivative.is_elementwise:
             raise ValueError(f"standard deviations and intervals do not go through {self.target!r}: it mixes outputs")
         return derivative
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineFunction:
+    """A fitted pipeline as a plain function of one point (d,) or many points (n, d).
+
+    Parameters
+    ----------
+    pipeline : GradientPipeline
+    names : array of shape (d,), optional
+        The names of the inputs, if the transformers know columns by name.
+    """
+
+    pipeline: GradientPipeline
+    names: Any = None
+
+    def __call__(self, x: Any) -> Any:
+        """Return the value at ``x``."""
+        return self._at(x, self.pipeline.predict)
+
+    def gradient(self, x: Any) -> Array:
+        """Return the gradient at ``x``."""
+        return np.asarray(self._at(x, self.pipeline.predict_gradient))
+
+    def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
+        """Return both."""
+        return self(x), self.gradient(x)
+
+    def _at(self, x: Any, predict: Callable[[Any], Any]) -> Any:
+        points: Any = np.asarray(x, float)
+        single, points = points.ndim == 1, np.atleast_2d(points)
+        if self.names is not None:
+            from pandas import DataFrame  # which the names came with
+
+            points = DataFrame(points, columns=self.names)
+        found = predict(points)
+        return found[0] if single else found
 
 
 def _columns_of(values: Array) -> Array:

@@ -189,6 +189,30 @@ static void core(const double *z, double *y, double *g)
 """
 
 
+# What the name of a function may not be: keywords of C up to C23, and what math.h and stddef.h define in C99.
+RESERVED = re.compile(
+    r"""
+    alignas|alignof|auto|bool|break|case|char|const|constexpr|continue|default|do|double|else|enum|extern|false|
+    float|for|goto|if|inline|int|long|nullptr|register|restrict|return|short|signed|sizeof|static|static_assert|
+    struct|switch|thread_local|true|typedef|typeof|typeof_unqual|union|unsigned|void|volatile|while|asm|fortran|
+    main|_Alignas|_Alignof|_Atomic|_BitInt|_Bool|_Complex|_Decimal128|_Decimal32|_Decimal64|_Generic|_Imaginary|
+    _Noreturn|_Static_assert|_Thread_local|
+    FP_FAST_FMA|FP_FAST_FMAF|FP_FAST_FMAL|FP_ILOGB0|FP_ILOGBNAN|FP_INFINITE|FP_NAN|FP_NORMAL|FP_SUBNORMAL|FP_ZERO|
+    HUGE_VAL|HUGE_VALF|HUGE_VALL|INFINITY|MATH_ERREXCEPT|MATH_ERRNO|NAN|NULL|double_t|float_t|fpclassify|isfinite|
+    isgreater|isgreaterequal|isinf|isless|islessequal|islessgreater|isnan|isnormal|isunordered|math_errhandling|
+    offsetof|ptrdiff_t|signbit|size_t|wchar_t|
+    (?:
+        acos|acosh|asin|asinh|atan|atan2|atanh|cbrt|ceil|copysign|cos|cosh|erf|erfc|exp|exp2|expm1|fabs|fdim|floor|
+        fma|fmax|fmin|fmod|frexp|hypot|ilogb|ldexp|lgamma|llrint|llround|log|log10|log1p|log2|logb|lrint|lround|
+        modf|nan|nearbyint|nextafter|nexttoward|pow|remainder|remquo|rint|round|scalbln|scalbn|sin|sinh|sqrt|tan|
+        tanh|tgamma|trunc
+    )[fl]?
+    """,
+    re.VERBOSE,
+)
+DEFINED = re.compile(r"^(?:static|#define)\b[^(\[\n]*?(\w+)(?=[(\[]| [-\d])", re.MULTILINE)
+
+
 def to_c(model: Any, name: str = "model") -> str:
     """Return the text of a C99 file that computes a fitted regressor and its gradient with ``math.h`` alone.
 
@@ -200,9 +224,9 @@ def to_c(model: Any, name: str = "model") -> str:
     model : regressor
         Fitted.
     name : str, default "model"
-        The name of the function.
+        The name of the function, which may not be one that C or the file defines.
     """
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or RESERVED.fullmatch(name):
         raise ValueError(f"`name` must be a name that C accepts, got {name!r}")
     form = form_of(model)
     d, k = form.dimension, form.n_outputs
@@ -215,7 +239,10 @@ def to_c(model: Any, name: str = "model") -> str:
         data += _array("PRODUCTS", form.products) + _array("FACTORS", form.factors)
         tail = PRODUCTS
     core = _CORES[type(form.core)](form)
-    return start + data + core + END.replace("NAME", name).replace("TAIL", tail)
+    text = start + data + core
+    if name in DEFINED.findall(text):
+        raise ValueError(f"`name` must differ from the names in the file, got {name!r}")
+    return text + END.replace("TAIL", tail).replace("NAME", name)
 
 
 def _layers(form: Form) -> str:

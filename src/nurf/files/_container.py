@@ -142,11 +142,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def write_atomically(path: str | os.PathLike[str], parts: Sequence[bytes | memoryview]) -> None:
     """Write a file in one step: whoever reads it sees the old file or the new one, also after a power cut.
 
-    The bytes go to a temporary file in the same folder, which is synced and then renamed. A link stays a link, and a
-    file that is replaced keeps its permissions.
+    The bytes go to a temporary file in the same folder, which is synced and then renamed. Its name starts with that of
+    the file, so that it is seen if the process is killed meanwhile. A link stays a link, and a file that is replaced
+    keeps its permissions. Devices and pipes are no files that could be replaced: they get the bytes.
     """
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+    if target.exists() and not target.is_file():
+        with open(target, "wb") as file:  # an error if it is a folder
+            file.writelines(parts)
+        return
+    temporary = target.with_name(f"{target.name}.{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
             for part in parts:

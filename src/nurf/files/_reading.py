@@ -12,7 +12,7 @@ from nurf.files._arrays import ArrayReader, strings
 from nurf.files._container import FileFormatError, unpack
 from nurf.files._generators import generator_of
 from nurf.files._hints import hints_of
-from nurf.files._registry import Fields, Registry, parameters_of
+from nurf.files._registry import Fields, Registry, parameters_of, require_key
 
 FLOATS = ("nan", "inf", "-inf")
 
@@ -57,7 +57,7 @@ class _Reader:
             "strings": strings,
             "tuple": lambda entry: tuple(self._values(entry["tuple"])),
             "list": lambda entry: self._values(entry["list"]),
-            "dict": lambda entry: dict(self._values(pair) for pair in entry["dict"]),
+            "dict": lambda entry: dict(self._pair(pair) for pair in entry["dict"]),
             "generator": lambda entry: generator_of(self._named(entry["generator"])),
             "object": self._object,
             "estimator": self._estimator,
@@ -96,6 +96,11 @@ class _Reader:
         if type(values) is not list:
             raise ValueError(f"expected a list, got {values!r:.80}")
         return [self._value(value) for value in values]
+
+    def _pair(self, values: Any) -> tuple[Any, Any]:
+        key, value = self._values(values)
+        require_key(key)
+        return key, value
 
     def _named(self, values: Any) -> Fields:
         if type(values) is not dict:

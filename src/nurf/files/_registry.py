@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from nurf._scaling import Scaling
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.choosing import Attempt
@@ -130,6 +132,15 @@ def names_of(kinds: Mapping[str, type]) -> dict[type, str]:
 def parameters_of(kind: type) -> tuple[str, ...]:
     """Return the names of the fields with which a dataclass is made."""
     return tuple(item.name for item in dataclasses.fields(kind) if item.init)
+
+
+def require_key(value: Any) -> None:
+    """Raise a ``ValueError`` if a value may not be a key of a dictionary.
+
+    Tuples that refer to the same tuple again and again take hours to hash.
+    """
+    if not (value is None or isinstance(value, bool | int | float | str | np.generic)):
+        raise ValueError(f"a key of a dictionary must be a number or a text, got a {type(value).__name__}")
 
 
 def _limit_frames(values: Fields) -> None:

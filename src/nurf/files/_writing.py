@@ -14,7 +14,7 @@ import numpy as np
 from nurf.files._arrays import describe
 from nurf.files._container import pack, write_atomically
 from nurf.files._generators import state_of
-from nurf.files._registry import Registry, names_of, parameters_of
+from nurf.files._registry import Registry, names_of, parameters_of, require_key
 
 
 def write(path: str | os.PathLike[str], model: Any, registry: Registry) -> None:
@@ -44,7 +44,7 @@ class _Writer:
         self._plain: dict[type, Callable[[Any, str], dict[str, Any]]] = {
             tuple: lambda value, path: {"tuple": self._values(value, path)},
             list: lambda value, path: {"list": self._values(value, path)},
-            dict: lambda value, path: {"dict": [self._values(pair, f"{path}[{pair[0]!r}]") for pair in value.items()]},
+            dict: lambda value, path: {"dict": [self._pair(pair, path) for pair in value.items()]},
             np.random.Generator: self._generator,
             np.random.RandomState: self._generator,
         }
@@ -104,6 +104,13 @@ class _Writer:
 
     def _values(self, values: Any, path: str) -> list[Any]:
         return [self.value(value, f"{path}[{place}]") for place, value in enumerate(values)]
+
+    def _pair(self, pair: tuple[Any, Any], path: str) -> list[Any]:
+        try:
+            require_key(pair[0])
+        except ValueError as error:
+            raise TypeError(f"cannot save `{path}`: {error}") from error
+        return self._values(pair, f"{path}[{pair[0]!r}]")
 
     def _generator(self, value: Any, path: str) -> dict[str, Any]:
         try:

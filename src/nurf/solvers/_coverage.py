@@ -56,12 +56,17 @@ def standard_error(n: float) -> float:
     return float(1 / np.sqrt(2 * n))
 
 
-def plus_interval(predictions: Array, errors: Array, coverage: float, effective: float = np.inf) -> Array:
-    """Return quantiles of ``predictions - errors`` and ``predictions + errors`` over samples, of shape (n, k, 2).
+def plus_interval(
+    predictions: Array, errors: Array, coverage: float, effective: float = np.inf, added: Array | float = 0.0
+) -> Array:
+    """Return quantiles of ``predictions - errors`` and ``predictions + errors`` together, of shape (n, k, 2).
 
-    These are the intervals of the jackknife+ and of CV+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics 49,
-    2021). If there are too few samples for the coverage, errors are stretched as those of a t distribution, and by one
-    standard error, because a fit that was chosen by so few errors was lucky with them.
+    If no ``predictions - errors`` is above the upper end, and no ``predictions + errors`` below the lower one, these
+    are the intervals of the jackknife+ and of CV+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics 49, 2021),
+    which are quantiles of both apart. Otherwise they contain these intervals, whose ends change places if the
+    predictions differ by more than the errors and the coverage is small. If there are too few samples for the coverage,
+    errors are stretched as those of a t distribution, and by one standard error, because a fit that was chosen by so
+    few errors was lucky with them.
 
     Parameters
     ----------
@@ -72,18 +77,19 @@ def plus_interval(predictions: Array, errors: Array, coverage: float, effective:
     coverage : float
     effective : float, optional
         The effective number of the weights of the samples; by default they are equal.
+    added : array of shape (n, k), optional
+        Variances of normal errors by whose quantiles the intervals are widened on both sides.
     """
     m = len(errors)
     require_errors(m)
     rank, stretch = _rank(m, coverage, effective)
     turned = np.ascontiguousarray(np.swapaxes(predictions, 1, 2))  # samples last: next to each other in memory
     errors = np.ascontiguousarray(stretch * errors.T)
-    result, shifted = np.empty((*turned.shape[:2], 2)), np.empty_like(turned)
-    for side, shift, place in ((0, np.subtract, m - rank), (1, np.add, rank - 1)):
-        shift(turned, errors, out=shifted)
-        shifted.partition(place, axis=-1)
-        result[..., side] = shifted[..., place]
-    return result
+    both = np.concatenate([turned - errors, turned + errors], axis=-1)
+    places = [m - rank, m + rank - 1]
+    both.partition(places, axis=-1)
+    further = norm.ppf((1 + coverage) / 2) * np.sqrt(added)
+    return np.stack([both[..., places[0]] - further, both[..., places[1]] + further], axis=-1)
 
 
 def calibration(ratios: Array, effective: float = np.inf) -> Array:
@@ -132,7 +138,7 @@ def _rank(m: int, coverage: float, effective: float) -> tuple[int, float]:
     its errors are mostly those of, the samples of large weight.
     """
     n = min(m, effective)
-    rank = int(np.ceil(coverage * (n + 1) / n * m - 1e-9))  # 0.9 * 10 is a little more than 9
+    rank = max(1, int(np.ceil(coverage * (n + 1) / n * m - 1e-9)))  # 0.9 * 10 is a little more than 9
     if rank <= m:
         return rank, 1.0
     wanted, reached = ((1 + share) / 2 for share in (coverage, n / (n + 1)))

@@ -13,6 +13,7 @@ from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
 from nurf.solvers._coverage import calibration, plus_interval, require_errors
+from nurf.solvers._reach import Reach
 from nurf.solvers._rows import Loss, rows_per_sample, sample_rows
 from nurf.solvers.ridge._base import EPS
 from nurf.solvers.ridge._hat import residuals_without
@@ -33,7 +34,8 @@ class Posterior:
     coefficients are Gaussian around those of the fit, with covariance ``s^2 (Z^T W Z + alpha N W)^-1``.
 
     Standard deviations of gradients are calibrated if gradients are known: they are multiplied by the factors that make
-    them hold the errors of the gradients at samples that are left out.
+    them hold the errors of the gradients at samples that are left out. All variances grow beyond the reach of the
+    samples (``Reach``).
 
     The posterior is stored as samples and computed from them when it is first asked for. If all samples would take more
     than a few times the memory of the network, evenly spaced ones are stored, with larger weights, and at least about
@@ -107,6 +109,11 @@ class Posterior:
         """A factor of the covariance for unit noise, of shape (N + t, m)."""
         problem = LeastSquares(self.network.features, self.samples)
         return problem.ridge(self.loss, precise=self.precise).covariance_factor(self.alpha)
+
+    @cached_property
+    def reach(self) -> Reach:
+        """What is added to variances far from the samples."""
+        return Reach.of(self.network, self.samples.X)
 
     @cached_property
     def _left_out(self) -> tuple[Array, Array, Array, Array, Array | None]:
@@ -196,7 +203,7 @@ class Posterior:
         variances = np.empty(len(X))
         for rows, design in self.network.features.design_blocks(X):
             variances[rows] = np.sum((design @ self.factor) ** 2, axis=1)
-        return np.asarray(np.sqrt(1 + self.unit * variances)[:, None] * self.noise)
+        return np.asarray(np.sqrt((1 + self.unit * variances)[:, None] * self.noise**2 + self.reach.variances(X)))
 
     @property
     def knows_gradients(self) -> bool:
@@ -211,7 +218,8 @@ class Posterior:
         for rows in row_blocks(len(X), X.shape[1] * features.n_columns):
             variances[rows] = np.sum((features.gradient_design(X[rows]) @ self.factor) ** 2, axis=2)
         factors = np.where(np.isnan(self.gradient_factors), 1.0, self.gradient_factors)
-        return np.asarray(np.sqrt(self.unit * variances)[:, None, :] * self.noise[:, None] * factors)
+        deviations = np.sqrt(self.unit * variances)[:, None, :] * self.noise[:, None] * factors
+        return np.asarray(np.sqrt(deviations**2 + self.reach.gradient_variances(X)))
 
     def interval(self, X: Array, coverage: float) -> Array:
         """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2).
@@ -231,5 +239,6 @@ class Posterior:
             if outs is not None:
                 moved = np.einsum("nrm,mrk->nkm", moved, outs, order="C")
             sizes = np.abs(errors) * self.optimism
-            result[rows] = plus_interval(np.swapaxes(values[rows] - moved, 1, 2), sizes, coverage)
+            added = self.reach.variances(X[rows])
+            result[rows] = plus_interval(np.swapaxes(values[rows] - moved, 1, 2), sizes, coverage, added=added)
         return result

@@ -1,0 +1,99 @@
+"""How much less is known far from the samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from nurf._blocks import spaced
+from nurf._types import Array
+from nurf.networks import Network
+
+MAX_POINTS = 500  # samples that stand for all: their distances and slopes are compared in pairs
+
+
+def standing_for(points: Array) -> Array:
+    """Return some of the points, which stand for all of them."""
+    return points[spaced(np.arange(len(points)), MAX_POINTS)]
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """What is added to the variance of a fit beyond the reach of its samples.
+
+    Two functions with the same value and slope at a sample, whose slopes have the Lipschitz constant ``L``, differ by
+    at most ``L h^2`` at the distance ``h``. For the function and the fit, ``L`` is estimated from slopes ``g`` of the
+    fit at pairs of samples, as the root mean square of ``(g_j - g_k).(x_j - x_k)`` over the mean of ``|x_j - x_k|^2``.
+    Inputs are multiplied by the root mean square of their partial derivatives, so that those that do not matter add
+    nothing to distances. With the largest distance ``r`` of a sample from the next one, ``L^2 max(0, h^4 - r^4)`` is
+    added to the variance: nothing where new points are as near to the samples as these are to each other, whose
+    errors at samples that were left out are known. The fit of a function without derivatives adds nothing.
+
+    Measured with four functions in 2, 4 and 8 inputs and 30, 100 and 300 samples: 1.645 standard deviations hold 0.93
+    (sampled), 0.87 (trained) and 0.86 (sparse) of the errors in a box of twice the size, without the addition 0.72,
+    0.53 and 0.53, and 0.98, 0.93 and 0.90 between two clusters of samples, without it 0.80, 0.63 and 0.51. Where the
+    samples are, the share does not change by more than 0.003. Distances in which all inputs count alike, or in which
+    the directions of the slopes count, and growth with ``h`` in place of ``h^2`` were no better.
+
+    Parameters
+    ----------
+    points : array of shape (p, d)
+        Samples.
+    slopes : array of shape (p, k, d)
+        The gradients of the fit there.
+    """
+
+    points: Array
+    slopes: Array
+
+    @classmethod
+    def of(cls, network: Network, points: Array) -> Reach:
+        """Return the reach of samples to which a network was fitted."""
+        points = np.unique(standing_for(points), axis=0)  # equal points say nothing about distances
+        shape = (len(points), network.n_outputs, points.shape[1])
+        return cls(points, network.gradient(points).reshape(shape) if network.n_derivatives else np.zeros(shape))
+
+    @cached_property
+    def metric(self) -> Array:
+        """The root mean squares of the partial derivatives over the largest of them, of shape (d,)."""
+        unit = np.abs(self.slopes).max() or 1.0  # squares of 1e-200 would be zero
+        sizes = np.sqrt(np.mean((self.slopes / unit) ** 2, axis=(0, 1)))
+        return np.asarray(sizes / (sizes.max() or 1.0))
+
+    @cached_property
+    def tree(self) -> Any:
+        """The samples, to find the nearest of them."""
+        return KDTree(self.points * self.metric)
+
+    @cached_property
+    def radius(self) -> float:
+        """The largest distance of a sample from the next one."""
+        return float(self.tree.query(self.tree.data, 2)[0][:, 1].max()) if len(self.points) > 1 else np.inf
+
+    @cached_property
+    def rates(self) -> Array:
+        """The Lipschitz constants ``L`` of the slopes of all outputs, of shape (k,)."""
+        X = self.points
+        squares = 2 * np.sum((X - X.mean(axis=0)) ** 2 @ self.metric**2) / len(X)  # the mean over all pairs
+        products = [slopes @ X.T for slopes in np.swapaxes(self.slopes, 0, 1)]
+        own = [np.diag(product) for product in products]
+        changes = [a[:, None] + a - product - product.T for a, product in zip(own, products, strict=True)]
+        sizes = np.array([np.sqrt(np.mean(change**2)) for change in changes])
+        return np.asarray(np.divide(sizes, squares, out=np.zeros_like(sizes), where=squares > 0))
+
+    def variances(self, X: Array) -> Array:
+        """Return what is added to the variances of the values at the points, of shape (n, k)."""
+        return np.asarray(self._beyond(X, 4)[:, None] * self.rates**2)
+
+    def gradient_variances(self, X: Array) -> Array:
+        """Return what is added to the variances of the gradients, those of ``L h^2``, of shape (n, k, d)."""
+        return np.asarray(np.multiply.outer(self._beyond(X, 2), np.multiply.outer(2 * self.rates, self.metric) ** 2))
+
+    def _beyond(self, X: Array, power: int) -> Array:
+        """Return ``max(0, h^power - r^power)`` with the distances from the nearest samples, of shape (n,)."""
+        distances = self.tree.query(X * self.metric)[0]
+        return np.asarray(np.maximum(distances**power - self.radius**power, 0.0))
