@@ -250,7 +250,8 @@ class SampledEngine(Engine):
         if fits and not self.refits and size < self.sizes[-1]:
             learned = Learned(tuple(map(tuple, metric.tolist())))
             for setting in self.space.first_settings():
-                yield Stages(replace(setting, density=Uniform(), metric=learned))
+                if not setting.density.additive:
+                    yield Stages(replace(setting, density=Uniform(), metric=learned))
 
     def family(self, candidate: Any) -> Hashable:
         """Return the density, the metric and the source."""

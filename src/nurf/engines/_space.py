@@ -69,10 +69,13 @@ class Space:
         return Setting(self.densities[0], width, *choice)
 
     def first_settings(self) -> Iterator[Setting]:
-        """Yield the settings that follow: every second width from there on, and a middle weight of derivatives."""
-        first, loss = self.first_setting, self.losses[len(self.losses) // 2]
-        for activation in self.activations[FIRST_WIDTH::2] or (first.activation,):
-            yield replace(first, activation=activation, loss=loss)
+        """Yield the settings that follow: a middle weight of derivatives, narrower neurons, and axis-aligned ones."""
+        first, widths = self.first_setting, self.activations[FIRST_WIDTH : FIRST_WIDTH + 5 : 2]
+        first = replace(first, loss=self.losses[len(self.losses) // 2])
+        widths = widths or (first.activation,)
+        yield from (replace(first, activation=width) for width in widths)
+        narrow = replace(first, activation=widths[:2][-1])  # functions of single inputs take narrower neurons
+        yield from (replace(narrow, density=density) for density in self.densities if density.additive)
 
     def variants(self, setting: Setting) -> Iterator[Setting]:
         """Yield the settings that differ from ``setting`` in one thing."""
