@@ -8,7 +8,7 @@ SPHINX := $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctr
 CHECK_PYTHON := import sys; sys.version_info < (3, 11) and sys.exit("nurf needs Python >= 3.11, but $(PYTHON) is \
 	%s.%s: name another one by PYTHON=..." % sys.version_info[:2])
 
-.PHONY: help demo test test-hostile test-scale dist test-dist lint docs docs-links bench bench-peers reproduce clean
+.PHONY: help demo test test-hostile test-scale dist test-dist lint docs docs-links bench bench-peers bench-anytime reproduce clean
 .NOTPARALLEL: # all targets share .venv
 
 help: ## list the targets
@@ -51,6 +51,9 @@ bench: $(INSTALLED) ## compare the speed with that of bare NumPy calls; BENCH=--
 
 bench-peers: .venv-peers/.installed ## draw the error of ours and of other libraries against seconds; BENCH=--quick for less
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-peers/bin/python benchmarks/bench_peers.py $(BENCH)
+
+bench-anytime: .venv-peers/.installed ## compare what Surrogate makes of 0.03 to 20 seconds with a Gaussian process of scikit-learn
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-peers/bin/python benchmarks/anytime.py $(BENCH)
 
 reproduce: $(INSTALLED) ## draw the figures of the paper from a few trials, into build/
 	$(BIN)/python -m reproduction --quick --jobs 2

@@ -42,7 +42,7 @@ from trained import CASES, make_data
 
 SHOWN = ("robot arm, 5000", "robot arm, 500", "checkmark, 2000", "borehole, 5000", "borehole, 500", "corner peak, 5000")
 COLUMNS = ["case", "method", "place", "samples", "gradients", "error", "seconds", "note"]
-BUDGETS = (1.0, 10.0, 60.0)  # seconds of one core
+BUDGETS = (0.1, 1.0, 10.0, 60.0)  # seconds of one core
 FAILURES = (ValueError, RuntimeError, IndexError, TypeError, np.linalg.LinAlgError)
 
 
@@ -108,7 +108,7 @@ METHODS = {
         "nurf", tuple(partial(DeepFeatureRegressor, steps=n, random_state=0) for n in (340, 1350, 2700, 5400))
     ),
     "nurf kernel": Method("nurf", (KernelFeatureRegressor,) * 3, True, (50, 100, 200)),
-    "nurf surrogate": Method("nurf", series(Surrogate, (5.0, 20.0, 60.0), random_state=0)),
+    "nurf surrogate": Method("nurf", series(Surrogate, (0.03, 0.1, 0.3, 1.0, 3.0, 20.0), random_state=0)),
     "torch, gradients": Method("torch", series(peer("peer_torch", "Network"), (2.5, 10.0, 40.0))),
     "jenn": Method("jenn", series(peer("peer_jenn", "Network"), (20, 100, 400))),
     "GPyTorch, gradients": Method("gpytorch", (peer("peer_gpytorch", "GradientProcess"),) * 3, True, (30, 60, 120)),
