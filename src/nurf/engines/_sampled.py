@@ -166,7 +166,7 @@ class SampledEngine(Engine):
 
     @cached_property
     def efforts(self) -> tuple[Effort, ...]:
-        """The first model, other widths, twice the variants of the best, then few candidates with more neurons."""
+        """The first model, the first settings, twice the variants of the best, then few with more neurons."""
         first, *more = self.sizes
         efforts = [Effort(first, keep=2)]
         if self.space.has_choice:
@@ -176,19 +176,20 @@ class SampledEngine(Engine):
         return tuple(replace(effort, rival=self.rival) for effort in efforts)
 
     def candidates(self) -> Iterator[Stages]:
-        """Yield the first model."""
-        yield self._estimated(self.space.first_setting)
+        """Yield the first model, and the same with derivatives in the loss."""
+        settings = self.space.first_setting, next(self.space.first_settings())
+        yield from dict.fromkeys(map(self._estimated, settings))
 
     def variants(self, judged: Judged) -> Iterator[Stages]:
-        """Yield candidates of the same size: other widths for the first model, then those that differ in one thing.
+        """Yield candidates of the same size: the first settings, then those that differ from the best in one thing.
 
         That is the last setting, or a further stage.
         """
         stages, space = self._of(judged), self.space
-        if len(self._memory) == 1:
-            yield from (self._estimated(setting) for setting in space.first_settings())
-            if space.estimated:
-                yield Stages(space.first_setting)
+        first = [*map(self._estimated, space.first_settings()), Stages(space.first_setting)]
+        fresh = [each for each in first if each.at(stages.size) not in self._memory]
+        if fresh:
+            yield from fresh
             return
         for setting in space.variants(stages.setting):
             yield Stages(setting, self._start(stages, setting))
