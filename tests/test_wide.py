@@ -350,6 +350,39 @@ class TestThreads:
         assert threads() == before
 
 
+class TestRounding:
+    """Predictions are functions: they do not depend on how a sum is rounded, and their differences are their slopes.
+
+    Values may be wrong by 3e-6 standard deviations, ten times as much for the largest of many points, so that central
+    differences of step 1e-3 are wrong by about 3e-3.
+    """
+
+    def check(self, estimator, deviations):
+        fresh, step, g = 0.9 * points(100, seed=1), 1e-3, estimator.function()
+        assert np.max(np.abs([g(x) for x in fresh] - estimator.predict(fresh)) / deviations) < 3e-5
+        nearby = estimator.predict(fresh[0] + 1e-9 * points(100, seed=2))
+        assert np.max(np.ptp(nearby, axis=0) / deviations) < 6e-5
+        moves = step * np.eye(2)
+        differences = np.stack([estimator.predict(fresh + h) - estimator.predict(fresh - h) for h in moves], -1)
+        slopes = estimator.predict_gradient(fresh)
+        typical = np.sqrt(np.mean(slopes**2, axis=(0, -1)))
+        wrong = np.median(np.abs(differences / (2 * step) - slopes), axis=(0, -1))
+        assert np.max(wrong / typical) < 1e-2
+
+    def test_of_an_easy_output_and_a_kink(self):
+        """All outputs share scales and noise; the best for one of them must not ruin another."""
+        X = points(100)
+        y = np.stack([X[:, 0], np.abs(X[:, 1] - 0.1)], axis=1)
+        estimator = model("auto").fit(X, y)
+        self.check(estimator, y.std(axis=0))
+        fresh = points(500, seed=99)
+        assert np.sqrt(np.mean((estimator.predict(fresh)[:, 1] - np.abs(fresh[:, 1] - 0.1)) ** 2)) < 0.1 * y[:, 1].std()
+
+    def test_of_a_kernel_that_is_not_smooth_enough(self):
+        X = points(15)
+        self.check(model("matern", metric="scales").fit(X, f(X), hessians=hessian(X)), f(X).std())
+
+
 class TestInvariance:
     """Of fits to noisy data, which are benign: L-BFGS ends near the same optimum.
 

@@ -197,7 +197,7 @@ class Candidate:
 
     def process(self, rows: ProcessRows) -> Process:
         """Return the process given the rows."""
-        return Process(rows, self.kernel, self.found.metric, self.found.noise).definite()
+        return Process(rows, self.kernel, self.found.metric, self.found.noise).sound()
 
     def error(self, process: Process) -> float:
         """Return the error of its process by which it is compared with other candidates for the same rows."""
@@ -237,9 +237,20 @@ def learn(
     """Return hyperparameters of a smaller criterion, by at most ``max_steps`` steps of L-BFGS, and the criterion.
 
     The first step has about the length ``first_step``. If the kernel matrix of the start is not positive definite, the
-    noise is increased until it is.
+    noise is increased until it is. If rounding errors spoil what was found, as many steps follow that keep to where
+    they do not: from the beginning, this would keep smooth functions from the smallest errors.
     """
-    objective = _Objective(problem, start)
+    found = _minimized(_Objective(problem, start), max_steps, first_step)
+    if max_steps and not _process(problem, found[0]).is_sound:
+        return _minimized(_Objective(problem, found[0], sound=True), max_steps, first_step)
+    return found
+
+
+def _process(problem: Problem, found: Hyperparameters) -> Process:
+    return Process(problem.rows, problem.kernel, found.metric, found.noise)
+
+
+def _minimized(objective: _Objective, max_steps: int, first_step: float) -> tuple[Hyperparameters, float]:
     theta = objective.start()
     if max_steps == 0:
         return objective.hyperparameters(theta), objective.value(theta)
@@ -266,10 +277,14 @@ def learn(
 
 
 class _Objective:
-    """The criterion and the prior as a function of coordinates: of the map, and the logarithms of the noise."""
+    """The criterion and the prior as a function of coordinates: of the map, and the logarithms of the noise.
 
-    def __init__(self, problem: Problem, start: Hyperparameters) -> None:
-        self._problem, self._scales, self._start = problem, problem.scales, start
+    It is not defined where the kernel matrix is not positive definite or, if it is to be ``sound``, where rounding
+    errors spoil predictions.
+    """
+
+    def __init__(self, problem: Problem, start: Hyperparameters, sound: bool = False) -> None:
+        self._problem, self._scales, self._start, self._sound = problem, problem.scales, start, sound
         shares = problem.rows.noise_shares(len(start.noise))
         self._known = np.flatnonzero(shares.any(axis=0))  # of which noise the data know something
         self._q = len(self._scales.coordinates(start.metric))
@@ -341,9 +356,10 @@ class _Objective:
         if self._last is None or not np.array_equal(self._last[0], theta):
             self._problem.clock.check()
             found = self.hyperparameters(theta)
-            process = Process(self._problem.rows, self._problem.kernel, found.metric, found.noise)
+            process = _process(self._problem, found)
             try:
                 value = self._problem.criterion.value(process)
+                value = value if not self._sound or process.is_sound else np.nan
             except np.linalg.LinAlgError:
                 value = np.nan
             self._last = theta.copy(), ((value, process) if np.isfinite(value) else (REFUSED, None))

@@ -62,7 +62,7 @@ class ProcessPosterior:
     def processes(self) -> tuple[Process, ...]:
         """The processes given the data."""
         return tuple(
-            Process(self.rows, member.kernel, member.metric, noise).definite()
+            Process(self.rows, member.kernel, member.metric, noise).sound()
             for member, noise in zip(self.network.members, self.noise, strict=True)
         )
 

@@ -22,6 +22,7 @@ EPS = float(np.finfo(float).eps)
 BLOCK = 2**17  # elements of a block of covariances: all its factors together stay in the cache
 TINY = 1e-30  # variance of constant targets
 MORE_NOISE = 30.0  # factor of the least variance of the noise if the kernel matrix is not positive definite
+LARGEST_ROUNDING = 3e-6  # of predictions, in units of the targets; with 1e-6 a fit to Hessians was 100 times worse
 LARGEST_NOISE = 1e8  # variance of the noise of a row that says nothing; the rounding of more would hide other rows
 
 
@@ -65,17 +66,33 @@ class Process:
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def definite(self) -> Process:
-        """Return the process, or one with more noise if ``S`` is not positive definite in floating-point numbers.
+    def sound(self) -> Process:
+        """Return the process, or one with more noise if rounding errors spoil it.
 
         The smallest variances of the noise grow, and no other: it is they that are within rounding errors.
         """
+        if self.is_sound or np.all(self.noise >= LARGEST_NOISE):
+            return self
+        least = MORE_NOISE * max(float(self.noise.min()), EPS)
+        return replace(self, noise=np.maximum(self.noise, least)).sound()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether ``S`` is positive definite, and predictions are not lost in rounding errors."""
         try:
-            _ = self._solved
+            return bool(np.all(self.rounding <= LARGEST_ROUNDING))
         except np.linalg.LinAlgError:
-            least = MORE_NOISE * max(float(self.noise.min()), EPS)
-            return replace(self, noise=np.maximum(self.noise, least)).definite()
-        return self
+            return False
+
+    @property
+    def rounding(self) -> Array:
+        """The size of the rounding errors of predicted values, of shape (k,).
+
+        Each term ``c_a L_a k(A x, A .)`` of a prediction is rounded. In 50 fits, the largest difference of values that
+        were computed in two orders, of 200 points, was 0.01 to 9 times this, 1 in the median.
+        """
+        deviations = np.sqrt(np.abs(np.concatenate([variances(self.kernel, part) for part in self._parts])))
+        return np.asarray(EPS * np.linalg.norm(self.coefficients * deviations[:, None], axis=0))
 
     @cached_property
     def _parts(self) -> tuple[Functionals, ...]:
