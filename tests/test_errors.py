@@ -235,3 +235,34 @@ def test_kernels_need_networks():
         rkhs_norm("a")
     with pytest.raises(ValueError, match="`radius` must be a number > 0, got '1'"):
         Ball("1")
+
+
+REGRESSORS = [RandomFeatureRegressor, KernelFeatureRegressor, DeepFeatureRegressor, SparseFeatureRegressor, Surrogate]
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS)
+class TestNumbersThatCannotBeUsed:
+    @pytest.mark.parametrize("name", ["X", "y", "gradients"])
+    def test_complex_numbers_are_refused_in_one_line(self, regressor, name):
+        data = {"X": X, "y": Y, "gradients": GRADIENTS}
+        with pytest.raises(ValueError, match=rf"^`{name}` must be an array of real numbers, got complex ones[^\n]*$"):
+            regressor().fit(**data | {name: data[name] + 1j})
+
+    @pytest.mark.parametrize("factor", [1e100, 1e200, 1e300])
+    def test_a_gradient_whose_powers_overflow_is_refused(self, regressor, factor):
+        gradients = GRADIENTS.copy()
+        gradients[0] *= factor
+        with pytest.raises(ValueError, match=r"`gradients` must be at most 1e\+70 times .* got \d[.\d]*e\+[123]\d\d"):
+            regressor().fit(X, Y, gradients=gradients)
+
+    def test_units_do_not_matter_for_that(self, regressor):
+        with pytest.raises(ValueError, match=r"`gradients` must be at most"):
+            regressor().fit(X, 1e-200 * Y, gradients=GRADIENTS)
+
+
+def test_hessians_whose_powers_overflow_are_refused():
+    hessians = np.zeros((40, 2, 2))
+    hessians[3, 0, 1] = hessians[3, 1, 0] = -1e150
+    with pytest.raises(ValueError, match="`hessians` must be at most"):
+        plain().fit(X, Y, hessians=hessians)
+    assert plain().fit(1e100 * X, Y, gradients=GRADIENTS / 1e100).score(1e100 * X, Y) > 0.9

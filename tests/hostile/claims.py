@@ -33,7 +33,7 @@ def same(found, expected, data):
 
 
 def as_good_as(found, expected, data, model):
-    """Predictions whose terms were added up in another order: six digits are equal, or as many as the model is good for.
+    """Predictions whose terms were added up in another order: six digits agree, or as many as the model has.
 
     The latter is a tenth of the error that it reports.
     """
@@ -95,7 +95,7 @@ def can_be_saved(data, make, rng):
 def has_true_gradients(data, make, rng):
     """Gradients and Hessians are central differences of predictions, with one of some steps.
 
-    Rounding is 1e-7 / step of the values at most, and truncation step^2 / width^2: none of the steps is the best one for
+    Rounding is 1e-7 / step of the values at most, and truncation step^2 / width^2: no step is the best one for
     all networks, and a wrong gradient differs by more with each of them.
     """
     model = fit(make(data), data)

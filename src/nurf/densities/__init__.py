@@ -22,14 +22,21 @@ from nurf.densities._profiles import Cauchy, Gaussian, Logistic, Mollifier
 from nurf.densities._representation import Representation
 from nurf.densities._samplers import Metropolis, Rejection, Sampler
 from nurf.densities._uniform import Uniform
+from nurf.jets import DERIVATIVE_KINDS
+
+
+def _up_to_hessians(density: Callable[[int], Density]) -> Callable[[int], Density]:
+    """Return a density that takes Hessians for all orders above them."""
+    return lambda order: density(min(order, max(DERIVATIVE_KINDS)))
+
 
 # Densities by the names that estimators accept, each as a function of the order of the activation.
 DENSITIES: dict[str, Callable[[int], Density]] = {
     "uniform": lambda order: Uniform(),
-    "active_subspace": lambda order: ActiveSubspace(min(order, 2)),
-    "local": lambda order: Local(min(order, 2)),
-    "axis_aligned": lambda order: AxisAligned(min(order, 2)),
-    "nonlocal": lambda order: Nonlocal(min(order, 2)),
+    "active_subspace": _up_to_hessians(ActiveSubspace),
+    "local": _up_to_hessians(Local),
+    "axis_aligned": _up_to_hessians(AxisAligned),
+    "nonlocal": _up_to_hessians(Nonlocal),
     "representation": Representation,
 }
 
