@@ -262,13 +262,13 @@ class TestCheck:
         assert (code, errors) == (0, "")
         assert output.startswith("y: consistent: the gradients explain the values")
 
-    def test_a_wrong_sign_is_named_and_has_its_own_exit_code(self, tmp_path, command):
+    def test_a_wrong_sign_is_named_and_fails(self, tmp_path, command):
         command("sample", "planar_wave", "-n", "200", "-o", tmp_path / "s.csv")
         frame = pd.read_csv(tmp_path / "s.csv")
         frame[["dy_x1", "dy_x2"]] *= -1
         frame.to_csv(tmp_path / "s.csv", index=False)
         code, output, _ = command("check", tmp_path / "s.csv", "--target", "y", "--gradients", "dy_*")
-        assert (code, output) == (3, "y: contradiction: the gradients have the wrong sign\n")
+        assert (code, output) == (1, "y: contradiction: the gradients have the wrong sign\n")
 
     def test_too_few_samples_decide_nothing(self, folder, tmp_path, command):
         pd.read_csv(folder / "samples.csv").head(2).to_csv(tmp_path / "two.csv", index=False)

@@ -30,7 +30,7 @@ from nurf.cli._terminal import say, working
 from nurf.data import check_derivatives
 from nurf.estimators import Surrogate
 
-CONTRADICTION = 3  # exit code of `check`
+CONTRADICTION = 1  # exit code of `check`, which stops a script as an error does
 STANDARD = Path("-")
 Y = ["y"]
 
@@ -43,8 +43,8 @@ nurf fit samples.csv --target y --gradients "dy_*" --out model.nurf
 nurf report model.nurf"""
 
 app = typer.Typer(
-    help="Surrogate models from values and derivatives. Exit codes: 0 all is well, 1 an error, 2 wrong usage, "
-    "3 a contradiction that `check` found. --debug, anywhere, shows tracebacks.",
+    help="Surrogate models from values and derivatives. Exit codes: 0 all is well, 1 an error or wrong "
+    "gradients that `check` found, 2 wrong usage. --debug, anywhere, shows tracebacks.",
     epilog=EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -187,7 +187,7 @@ def check(
 ) -> None:
     """Say whether gradients belong to the values, what is wrong if they do not, and how noisy both are.
 
-    Without --gradients, the columns 'd{target}_*' are taken. The exit code is 3 if they contradict the values.
+    Without --gradients, the columns 'd{target}_*' are taken. The exit code is 1 if they contradict the values.
     """
     table = SampleTable.of(read_table(samples), chosen(target, gradients or ["d{target}_*"], inputs, ignore))
     for note in table.notes:

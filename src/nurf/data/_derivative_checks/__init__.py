@@ -1,4 +1,4 @@
-"""Consistency of values and gradients, and estimates of their noise, from differences between neighbouring points."""
+"""Whether gradients belong to the values, what is wrong if they do not, and how noisy both are."""
 
 from nurf.data._derivative_checks._check import DerivativeCheck, check_derivatives
 

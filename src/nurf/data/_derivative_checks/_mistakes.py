@@ -2,66 +2,110 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from scipy.linalg import orthogonal_procrustes
 from scipy.optimize import linear_sum_assignment
-from scipy.special import comb, gammaln
 
 from nurf._types import Array, Index
-from nurf.data._derivative_checks._pairs import TINY, Pairs, Samples
+from nurf.data._derivative_checks._evidence import CLEAR, EVIDENCE, HUGE, Evidence
 
-PAIRS_PER_FACTOR = 4  # pairs that are needed for each factor
-MAX_SEARCHED = 10  # columns with wrong factors that are searched one after the other
 MAX_NUMBERS = 6  # in a message
-ROUND = 0.2  # relative distance of a power of ten, or of a scale of the data, that may be meant
+HINTED = 0.02  # relative distance of a factor from a scale of the data that may be meant
 SCALED = {"scale_": "standardised", "data_range_": "scaled to [0, 1]"}  # attributes of scikit-learn's scalers
 PIPELINE = "; or use nurf.GradientPipeline, which scales them too"
-LINEAR_MAP = "linear map"
 LOG10 = float(np.log(10))
 
 
 @dataclass(frozen=True, eq=False)
 class Mistake:
-    """A possible mistake: what to say of it, the corrected gradients (n, d), and the number of fitted parameters.
+    """A possible mistake.
 
-    Of mistakes of the same ``kind``, those with fewer parameters are special cases of those with more, and all are
-    special cases of a linear map.
+    Parameters
+    ----------
+    words : str
+        What to say of it.
+    kind : str
+        Mistakes of one kind are variants of each other, of which the best is meant.
+    gradients : array of shape (m, d)
+        The corrected gradients at the compared samples.
+    choices : float
+        The odds that chance needs for the best of many: the logarithm of the number of similar mistakes, and half of
+        that of the number of samples for each fitted number (Schwarz, 1978).
+    columns : tuple of int
+        The inputs whose partial derivatives have wrong factors.
+    factors : tuple of float
+        What to multiply these by.
     """
 
     words: str
     kind: str
-    slopes: Array
-    n_fitted: int = 0
-    choices: float = 0.0  # logarithm of the number of similar mistakes, of which this one fits best
-    n_averaged: int = 1  # partial derivatives whose noise the correction may average out
-
-    def extends(self, other: Mistake) -> bool:
-        """Return whether another mistake is a special case of this one."""
-        return self.kind in (other.kind, LINEAR_MAP) and self.n_fitted > other.n_fitted
+    gradients: Array
+    choices: float = 0.0
+    columns: tuple[int, ...] = ()
+    factors: tuple[float, ...] = ()
 
 
-def possible_mistakes(samples: Samples, near: Pairs, others: Iterable[Mistake]) -> Iterator[Mistake]:
-    """Yield possible mistakes in the gradients, simple ones and ``others`` first.
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """One output: points (n, d), values (n,), gradients (n, d), NaN where unknown, and what the values say of these.
 
-    Parameters are fitted to the pairs ``near``.
+    ``numbers`` (n,) are the rows of the data in which they stand.
     """
-    yield Mistake("the gradients have the wrong sign", "units", -samples.slopes)
+
+    X: Array
+    y: Array
+    slopes: Array
+    numbers: Index
+    evidence: Evidence
+
+    @property
+    def given(self) -> Array:
+        """The gradients at the compared samples, of shape (m, d)."""
+        return self.slopes[self.evidence.rows]
+
+    @cached_property
+    def value_std(self) -> float:
+        """The standard deviation of the values, or 1 if it is zero."""
+        unit = float(np.abs(self.y).max()) or 1.0
+        return float(np.std(self.y / unit)) * unit or 1.0
+
+    @cached_property
+    def ranges(self) -> Array:
+        """The range of each input, or 1 if it is zero, of shape (d,)."""
+        extent = np.ptp(self.X, axis=0)
+        return np.where(extent > 0, extent, 1.0)
+
+    @cached_property
+    def deviations(self) -> Array:
+        """The standard deviation of each input, or 1 if it is zero, of shape (d,)."""
+        found = (self.X / self.ranges).std(axis=0) * self.ranges
+        return np.where(found > 0, found, 1.0)
+
+
+def possible_mistakes(samples: Samples) -> Iterator[Mistake]:
+    """Yield possible mistakes in the gradients, simple ones first."""
+    yield Mistake("the gradients have the wrong sign", "sign", -samples.given)
     yield from _logarithms(samples)
-    yield from _scales(samples, near)
-    yield _one_factor(samples, near)
-    if near.steps.shape[1] > 1:
-        if not samples.unknown.any():
-            yield _other_order(samples, near)
-        yield from _column_factors(samples, near)
-    yield from others
-    yield from _linear_map(samples, near)
+    yield from _moved_rows(samples)
+    if samples.X.shape[1] > 1:  # of one input, a scale is a factor
+        yield from _scales(samples)
+    yield _one_factor(samples)
+    if 1 < samples.X.shape[1] <= len(samples.given):
+        yield _other_order(samples)
+    if samples.X.shape[1] > 1:
+        yield _column_factors(samples)
+    if 1 < samples.X.shape[1] <= len(samples.given):
+        yield from _rotation(samples)
 
 
 def _logarithms(samples: Samples) -> Iterator[Mistake]:
     """Yield derivatives by or of logarithms, where values or inputs are none, and the other way round."""
-    X, y, slopes = samples.X, samples.y[:, None], samples.slopes
+    X, y, slopes = samples.X[samples.evidence.rows], samples.y[samples.evidence.rows, None], samples.given
     found = "the gradients seem to be multiplied by the inputs (x dy/dx, that is dy / dlog x): divide each by its input"
     yield Mistake(found, "inputs", slopes / X)
     found = "the gradients seem to be logarithmic derivatives (dlog y / dlog x): multiply each by y / x"
@@ -73,22 +117,31 @@ def _logarithms(samples: Samples) -> Iterator[Mistake]:
     for name, base in {"exp(x)": 1.0, "10^x log(10)": LOG10}.items():
         found = f"`X` seems to be logarithms, but the gradients are not by them: multiply each by {name}"
         yield Mistake(found, f"x is log, {name}", slopes * np.exp(base * X) * base)
+    for name, base in {"exp(x - y)": 1.0, "10^(x - y)": LOG10}.items():
+        found = f"`X` and `y` seem to be logarithms, but the gradients are not theirs: multiply each by {name}"
+        yield Mistake(found, f"x and y are log, {name}", slopes * np.exp(base * (X - y)))
 
 
-def _scales(samples: Samples, near: Pairs) -> Iterator[Mistake]:
-    """Yield gradients in scaled units, or scaled the wrong way: those that leave the factor that is nearest to 1."""
+def _moved_rows(samples: Samples) -> Iterator[Mistake]:
+    """Yield gradients of the row before or after, and in reversed order."""
+    rows = samples.evidence.rows
+    words = "the rows of the gradients are shifted: row i has the gradient of row i {} 1"
+    yield Mistake(words.format("+"), "shift", np.roll(samples.slopes, 1, axis=0)[rows])
+    yield Mistake(words.format("-"), "shift", np.roll(samples.slopes, -1, axis=0)[rows])
+    yield Mistake("the rows of the gradients are in reversed order", "reversed", samples.slopes[::-1][rows])
+
+
+def _scales(samples: Samples) -> Iterator[Mistake]:
+    """Yield gradients in scaled units, or scaled the wrong way."""
     found = (
         "the gradients are those of standardised inputs and values: multiply them by the standard deviation of the "
         "values, and divide each by that of its input"
     )
-    factors = {found: samples.value_std / samples.deviations}
+    yield Mistake(found, "scales", samples.given * samples.value_std / samples.deviations)
     for name, scale in _input_scales(samples).items():
-        factors[f"the gradients are with respect to scaled inputs: divide each by {name} of its input"] = 1 / scale
-        factors[f"the gradients must be multiplied by {name} of each input"] = scale
-    rests = {words: abs(_best_factor(near, near.terms @ factor) - 1) for words, factor in factors.items()}
-    words = min(rests, key=rests.__getitem__)
-    if rests[words] < ROUND and factors[words].max() > 1.2 * factors[words].min():  # else it is the same as one factor
-        yield Mistake(words, "units", samples.slopes * factors[words])
+        words = f"the gradients are with respect to scaled inputs: divide each by {name} of its input"
+        yield Mistake(words, "scales", samples.given / scale)
+        yield Mistake(f"the gradients must be multiplied by {name} of each input", "scales", samples.given * scale)
 
 
 def _input_scales(samples: Samples) -> dict[str, Array]:
@@ -99,99 +152,80 @@ def _input_scales(samples: Samples) -> dict[str, Array]:
     }
 
 
-def _one_factor(samples: Samples, near: Pairs) -> Mistake:
-    line = near.terms.sum(axis=1)
-    factor, is_round = _rounded(near, _best_factor(near, line), line)
-    if not is_round and factor > 0 and (scaled := _scaled_words(samples, np.array([factor]))):
-        return Mistake(scaled, "units", factor * samples.slopes, 1)
-    scales = _input_scales(samples)
-    known = {f"one over {name} of the inputs": float(1 / scale.mean()) for name, scale in scales.items()}
-    known |= {f"{name} of the inputs": float(scale.mean()) for name, scale in scales.items()}
-    known["the standard deviation of the values"] = samples.value_std
-    hints = [name for name, number in known.items() if abs(factor / number - 1) < 0.02]
-    found = f"the gradients must be multiplied by {factor:.3g}" + (f": {' or '.join(hints)}?" if hints else "")
-    return Mistake(found, "units", factor * samples.slopes, 1)
+def _one_factor(samples: Samples) -> Mistake:
+    evidence, given = samples.evidence, samples.given
+    factor = float(_factors(evidence, given, shared=True)[0])
+    power = float(_power(np.array(factor)))
+    if evidence.odds(evidence.scores(given * factor) - evidence.scores(given * power)) <= CLEAR:
+        factor, words = power, None
+    else:
+        words = _scaled_words(samples, np.array([factor]))
+    if words is None:
+        scales = _input_scales(samples)
+        known = {f"one over {name} of the inputs": float(1 / scale.mean()) for name, scale in scales.items()}
+        known |= {f"{name} of the inputs": float(scale.mean()) for name, scale in scales.items()}
+        known["the standard deviation of the values"] = samples.value_std
+        hints = [name for name, number in known.items() if abs(factor / number - 1) < HINTED]
+        words = f"the gradients must be multiplied by {factor:.3g}" + (f": {' or '.join(hints)}?" if hints else "")
+    m, d = given.shape
+    return Mistake(words, "factor", factor * given, math.log(m) / 2, tuple(range(d)), (factor,) * d)
 
 
-def _column_factors(samples: Samples, near: Pairs) -> Iterator[Mistake]:
-    """Yield wrong factors of some columns: first those that explain most, one after the other, then all that differ."""
-    d, room = samples.slopes.shape[1], int(near.count / PAIRS_PER_FACTOR)
-    lengths = np.linalg.norm(near.terms, axis=0)
-    directions = np.where(lengths > 0, near.terms / lengths, 0.0)
-    columns: list[int] = []
-    residual = near.rise - near.terms.sum(axis=1)
-    while len(columns) < min(d, room, MAX_SEARCHED) and np.all(np.isfinite(residual)):
-        gains = np.abs(residual @ directions)
-        gains[columns] = -1.0
-        columns = sorted([*columns, int(np.argmax(gains))])
-        factors = np.ones(d)
-        factors[columns], _ = near.factors(np.array(columns))
-        residual = near.rise - near.terms @ factors
-        yield _columns_by(samples, near, np.array(columns), factors)
-    if MAX_SEARCHED < d <= room:
-        factors, wrong = near.wrong_factors()
-        yield _columns_by(samples, near, np.flatnonzero(wrong), np.where(wrong, factors, 1.0))
-
-
-def _columns_by(samples: Samples, near: Pairs, columns: Index, factors: Array) -> Mistake:
-    """Return the mistake that is mended by ``factors`` (d,), which differ from 1 for ``columns``."""
-    factors, all_round = factors.copy(), True
-    for k in columns:
-        rest = near.terms @ factors - near.terms[:, k] * factors[k]
-        factors[k], is_round = _rounded(near, float(factors[k]), near.terms[:, k], rest)
-        all_round &= is_round
-    named = _listed([f"{k} by {factors[k]:.3g}" for k in columns])
+def _column_factors(samples: Samples) -> Mistake:
+    """Return the mistake of columns that are better with another factor, each by the odds of a mistake."""
+    evidence, given = samples.evidence, samples.given
+    fitted = _factors(evidence, given)
+    scores, rounded = (evidence.scores(given * factors) for factors in (fitted, _power(fitted)))
+    is_round = evidence.column_odds(scores - rounded) <= CLEAR
+    factors = np.where(is_round, _power(fitted), fitted)
+    scores = np.where(is_round, rounded, scores)
+    columns = np.flatnonzero(evidence.column_odds(scores - evidence.scores(given)) > EVIDENCE)
+    named = listed(f"{k} by {factors[k]:.3g}" for k in columns)
     words = f"partial derivatives have wrong units or signs: multiply that of input {named}"
-    if not all_round and np.all(factors > 0):
-        words = _scaled_words(samples, factors) or words
-    choices = float(np.log(comb(len(factors), len(columns))))
-    return Mistake(words, "units", samples.slopes * factors, len(columns), choices)
+    if not is_round[columns].all():
+        words = _scaled_words(samples, fitted) or words
+    change = np.ones(len(factors))
+    change[columns] = factors[columns]
+    choices = math.log(math.comb(len(factors), len(columns))) + len(columns) * math.log(len(given)) / 2
+    found = tuple(columns.tolist()), tuple(factors[columns].tolist())
+    return Mistake(words, "columns", given * change, choices, *found)
 
 
-def _linear_map(samples: Samples, near: Pairs) -> Iterator[Mistake]:
-    """Yield gradients in other coordinates: with ``x = z M``, the derivatives by ``x`` times the matrix ``M.T``.
+def _factors(evidence: Evidence, given: Array, shared: bool = False) -> Array:
+    """Return the factors of the columns of gradients (m, d) that agree best with the prediction, or a shared one.
 
-    The matrix is fitted to ``f(x_j) - f(x_i) = g.M.(x_j - x_i)``.
+    The size is a median of ratios, in which entries count by how certain they are; so it lies between both regressions
+    of one on the other.
     """
-    d = near.steps.shape[1]
-    if d == 1 or samples.unknown.any() or near.count < PAIRS_PER_FACTOR * d**2:
-        return
-    products = (near.slopes[:, :, None] * near.steps[:, None, :]).reshape(-1, d**2)
-    if np.all(np.isfinite(products)):
-        matrix = np.linalg.lstsq(products, near.rise, rcond=None)[0].reshape(d, d)
-        words = (
-            "the gradients are by other coordinates, of which the columns of `X` seem to be linear combinations, as "
-            "after PCA: give the gradients by the columns of `X`, or use nurf.GradientPipeline"
-        )
-        yield Mistake(
-            words, LINEAR_MAP, (samples.slopes * samples.ranges) @ matrix / samples.ranges, d**2, n_averaged=d
-        )
+    found, shape = evidence.scaled(given), (-1, 1) if shared else given.shape
+    ratios = (evidence.means / found).reshape(shape)
+    weights = (evidence.means**2 / (evidence.means**2 + evidence.deviations**2)).reshape(shape)
+    weights = np.where(np.isfinite(ratios) & (ratios != 0), weights, 0.0)
+    logs = np.where(weights > 0, np.log(np.abs(ratios)), 0.0)
+    signs = np.where(np.sum(weights * np.sign(np.nan_to_num(ratios)), axis=0) < 0, -1.0, 1.0)
+    return np.asarray(signs * np.exp(_medians(logs, weights)))
 
 
-def _best_factor(near: Pairs, line: Array) -> float:
-    """Return the factor of ``line`` (p,) that predicts the rises best."""
-    size = max(float(np.abs(line).max()), TINY)
-    unit = line / size
-    return float(unit @ near.rise / max(float(unit @ unit), TINY)) / size
+def _medians(numbers: Array, weights: Array) -> Array:
+    """Return the weighted median of each column of numbers (n, d), of shape (d,), and zero without any weight."""
+    order = np.argsort(numbers, axis=0)
+    sums = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
+    middle = np.argmax(sums >= sums[-1] / 2, axis=0)
+    rows = np.take_along_axis(order, middle[None], axis=0)
+    return np.where(sums[-1] > 0, np.take_along_axis(numbers, rows, axis=0)[0], 0.0)
 
 
-def _rounded(near: Pairs, factor: float, line: Array, rest: Array | float = 0.0) -> tuple[float, bool]:
-    """Return the power of ten, or its negative, that is near a factor of ``line`` (p,), if it fits as well.
-
-    The second number says whether there is one. ``rest`` (p,) is added to the prediction.
-    """
-    if not (np.isfinite(factor) and factor):
-        return factor, False
-    power = float(np.sign(factor) * 10.0 ** np.round(np.log10(abs(factor))))
-    misfit, rounded = (near.misfit_of(rest + number * line) for number in (factor, power))
-    is_round = abs(factor / power - 1) < ROUND and rounded <= 1.25 * misfit + 0.02
-    return (power, True) if is_round else (factor, False)
+def _power(factors: Array) -> Array:
+    """Return the powers of ten, with their signs, that are nearest to factors."""
+    return np.asarray(np.sign(factors) * 10.0 ** np.round(np.log10(np.abs(factors))))
 
 
 def _scaled_words(samples: Samples, factors: Array) -> str | None:
     """Return what to do with the gradients if inputs or values seem to have been scaled without them; else None."""
     of_x, of_y = _scaler(samples.X), _scaler(samples.y[:, None])
-    numbers = f"about {_listed([f'{factor:.3g}' for factor in factors])}{PIPELINE}"
+    if np.any(factors < 0):
+        return None
+    numbers = f"about {listed(f'{factor:.3g}' for factor in factors)}{PIPELINE}"
     if of_x and of_y:
         return (
             f"`X` and `y` seem to be scaled, but the gradients are not: multiply them by `{of_x}` of the scaler of `X` "
@@ -221,27 +255,63 @@ def _scaler(columns: Array) -> str | None:
     return "scale_" if np.all(is_standard) else None
 
 
-def _other_order(samples: Samples, near: Pairs) -> Mistake:
-    order = _order(near, samples.ranges)
+def _other_order(samples: Samples) -> Mistake:
+    """Return the order of the columns that agrees best with the prediction, input by input."""
+    evidence, d = samples.evidence, samples.X.shape[1]
+    scores, inputs = np.empty((d, d)), np.arange(d)
+    for shift in range(d):
+        columns = (inputs + shift) % d
+        scores[columns, inputs] = evidence.scores(samples.given[:, columns]).mean(axis=1).min(axis=0)
+    columns, inputs = linear_sum_assignment(scores, maximize=True)
+    order = columns[np.argsort(inputs)]
     moved = [f"column {column} belongs to input {k}" for k, column in enumerate(order) if column != k]
-    found = f"the columns of the gradients are in another order: {', '.join(moved)}"
-    return Mistake(found, "order", samples.slopes[:, order], choices=float(gammaln(len(order) + 1)))
+    words = f"the columns of the gradients are in another order: {', '.join(moved)}"
+    return Mistake(words, "order", samples.given[:, order], math.lgamma(d + 1))
 
 
-def _order(pairs: Pairs, ranges: Array) -> Index:
-    """Return the column of the gradients that fits each input best, of shape (d,).
+def _rotation(samples: Samples) -> Iterator[Mistake]:
+    """Yield gradients in rotated coordinates. The rotation for either half of the samples is fitted to the other."""
+    evidence, given = samples.evidence, samples.given
+    known = np.isfinite(given).all(axis=1)
+    target = evidence.means / evidence.chain[evidence.rows]
+    gradients = np.full_like(given, np.nan)
+    for half in (0, 1):
+        fitted = known & (np.arange(len(given)) % 2 == half)
+        if not fitted.any():
+            return
+        rotation, _ = orthogonal_procrustes(given[fitted], target[fitted])
+        gradients[known & ~fitted] = given[known & ~fitted] @ rotation
+    words = (
+        "the gradients are by other coordinates, of which the columns of `X` seem to be linear combinations, as "
+        "after PCA: give the gradients by the columns of `X`, or use nurf.GradientPipeline"
+    )
+    yield Mistake(words, "rotation", gradients, math.comb(given.shape[1], 2) * math.log(len(given)) / 2)
 
-    Steps along different inputs are nearly uncorrelated, so the squared misfit is approximately a sum over inputs, and
-    the best order solves a linear assignment problem.
+
+def shuffled_rows(samples: Samples) -> Iterator[Mistake]:
+    """Yield the gradients in the order of the rows that agrees best with the prediction, by a linear assignment.
+
+    Gradients in the right order, with noise or not, are better than nearly all orders that are shifted; then there is
+    nothing to search.
     """
-    slopes, steps = pairs.slopes / ranges, pairs.steps * ranges  # each column has its own units
-    gain = 2 * (slopes * pairs.rise[:, None]).T @ steps - (slopes**2).T @ (steps**2)
-    total = float(np.sum(pairs.rise**2))
-    gain = np.nan_to_num(gain, nan=-np.inf).clip(-10 * total, None)  # large misfits must not hide the others
-    gain[np.diag_indices_from(gain)] += 0.01 * total / len(gain)  # inputs without influence keep their column
-    columns, inputs = linear_sum_assignment(gain, maximize=True)
-    return np.asarray(columns[np.argsort(inputs)])
+    evidence, m = samples.evidence, len(samples.given)
+    scores = np.zeros((m, m))
+    for k in range(samples.X.shape[1]):
+        found = np.clip(np.outer(evidence.chain[evidence.rows, k], samples.given[:, k]), -HUGE, HUGE)
+        mean, spread = evidence.means[:, k, None], evidence.deviations[:, k, None] ** 2
+        gap = (found - mean) ** 2 + spread
+        scores += np.nan_to_num(np.log((mean**2 + spread) / gap) + np.log((found**2 + spread) / gap))
+    shifted = [np.trace(scores, shift) + np.trace(scores, shift - m) for shift in range(1, m)]
+    if np.mean(np.array(shifted) > np.trace(scores)) < np.exp(-CLEAR):
+        return
+    found = samples.given[linear_sum_assignment(scores, maximize=True)[1]]
+    gains = evidence.scores(found) - evidence.scores(samples.given)
+    chance = math.lgamma(m + 1) / gains[0].size  # the logarithm of the number of orders, for each number
+    if evidence.is_explained(evidence.scores(found)) and evidence.odds(gains - chance) > EVIDENCE:
+        yield Mistake("the rows of the gradients seem to be in another order than the points", "shuffled", found)
 
 
-def _listed(items: list[str]) -> str:
+def listed(items: Iterable[str]) -> str:
+    """Return the first few of the items, with commas."""
+    items = list(items)
     return ", ".join(items[:MAX_NUMBERS]) + (", ..." if len(items) > MAX_NUMBERS else "")

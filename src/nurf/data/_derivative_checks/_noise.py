@@ -1,47 +1,52 @@
-"""The noise of values and gradients."""
+"""The noise of values and gradients that belong together."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.spatial import cKDTree
 
-from nurf.data._derivative_checks._pairs import Pairs
+from nurf._types import Array
+from nurf.data._derivative_checks._mistakes import Samples
 
-NOISE_BINS = 8
-SMALL = 0.01  # relative noise that is not reported
-MEDIAN_OF_SQUARE = 0.4549  # median of the square of a standard normal variable
+SMALL = 0.01  # noise relative to the values or gradients, of which half is not told
+AGREEMENT = 1.5  # factor by which both estimates of the noise in the values may differ
+MEDIAN = 0.6745  # of the absolute value of a standard normal variable
 
 
-def noise(tiers: list[Pairs], value_std: float) -> tuple[list[float], str]:
-    """Return the noise of values and gradients, in the units of the values, and a text for the message.
+def noise(samples: Samples) -> tuple[float, float, str]:
+    """Return the noise of values and gradients, in the units of the values, NaN if it is not known, and words for it.
 
-    The mean square misfit at distance ``h`` is ``2 s^2 + t^2 h^2 / 2`` plus terms of higher order, where ``s`` and
-    ``t`` are the standard deviations of the noise in values and scaled partial derivatives. The coefficients are fitted
-    to the medians in bins of the distance, by nonnegative least squares.
+    The noise of the values is what the process takes for noise. It may be a function too rough for the samples; then
+    the gradients explain the differences between neighbours by the trapezoidal rule better than noise of this size
+    allows. The noise of the gradients is their distance from the prediction, if this is less uncertain.
     """
-    squares = np.concatenate([tier.rise - tier.terms.sum(axis=1) for tier in tiers]) ** 2
-    steps = np.concatenate([(tier.steps**2).sum(axis=1) for tier in tiers])
-    bins = [part for part in np.array_split(np.argsort(steps), NOISE_BINS) if len(part)]
-    h2 = np.array([np.median(steps[part]) for part in bins])
-    misfits = np.array([np.median(squares[part]) for part in bins]) / MEDIAN_OF_SQUARE + 1e-24
-    if len(squares) < 10 * NOISE_BINS or not np.all(np.isfinite(misfits)):
-        return [np.nan, np.nan], ""
-    columns = np.column_stack([np.full_like(h2, 2.0), h2 / 2, h2**2, h2**3]) / misfits[:, None]
-    lengths = np.linalg.norm(columns, axis=0)
-    value, slope, *_ = nnls(columns / lengths, np.ones_like(misfits))[0] / lengths
-    size = float(np.mean(np.concatenate([tier.slopes for tier in tiers]) ** 2))
-    logs = np.log(h2[:4]) - np.log(h2[:4]).mean()
-    power = logs @ np.log(misfits[:4]) / (logs @ logs)  # of h^2, for the nearer half of the bins; NaN on a grid
-    # noise is reported if it dominates the misfit, grows as expected, and is smaller than the values or gradients
-    flat = 2 * value > misfits[0] / 2 and power < 0.4 and 4 * misfits[0] < np.mean(tiers[-1].rise ** 2)
-    linear = slope * h2[1] > misfits[1] and 0.6 < power < 1.4 and slope < size / 4 and h2[-1] > 9 * h2[0]
-    words, found = "", [np.nan, np.nan]
-    if flat or misfits[0] < 2 * SMALL**2:
-        found[0] = float(np.sqrt(value)) * value_std
-        if np.sqrt(value) > SMALL / 2:
-            words = f"; the values are noisy: about {100 * np.sqrt(value):.2g}% of their standard deviation"
-    if linear or misfits[0] < SMALL**2 * size * h2[0] / 2:
-        found[1] = float(np.sqrt(slope)) * value_std
-        if slope > SMALL**2 / 4 * size:
-            words += f"; the gradients are noisy: about {100 * np.sqrt(slope / size):.2g}% of their size"
-    return found, words
+    evidence, words = samples.evidence, ""
+    shown, value = _between_neighbours(samples), np.nan
+    low, high = min(shown, evidence.noise), max(shown, evidence.noise)
+    if high < AGREEMENT * low or low < SMALL / 2 * samples.value_std:
+        value = low
+        if value > SMALL / 2 * samples.value_std:
+            share = 100 * value / samples.value_std
+            words = f"; the values are noisy: about {share:.2g}% of their standard deviation"
+    units = samples.ranges / evidence.chain[evidence.rows]
+    gaps = np.nanmedian(np.abs((evidence.scaled(samples.given) - evidence.means) * units)) / MEDIAN
+    doubt = np.median(evidence.deviations * units)
+    size = np.sqrt(np.nanmean((samples.given * samples.ranges) ** 2))
+    gradient = np.nan
+    if SMALL / 2 * size < gaps < size / 2 and gaps > 2 * doubt:
+        gradient = float(np.sqrt(gaps**2 - doubt**2))
+        words += f"; the gradients are noisy: about {100 * gradient / size:.2g}% of their size"
+    elif gaps < SMALL / 2 * size:
+        gradient = gaps
+    return float(value), float(gradient), words
+
+
+def _between_neighbours(samples: Samples) -> float:
+    """Return the noise of the values that differences between nearest neighbours show, NaN if there are none."""
+    known = samples.evidence.rows[~np.isnan(samples.given).any(axis=1)]
+    X, y, slopes = samples.X[known] / samples.ranges, samples.y[known], samples.slopes[known] * samples.ranges
+    if len(known) < 2:
+        return np.nan
+    near = cKDTree(X).query(X, k=2)[1][:, 1]
+    gaps: Array = y[near] - y - np.sum((slopes + slopes[near]) / 2 * (X[near] - X), axis=1)
+    return float(np.median(np.abs(gaps)) / MEDIAN / np.sqrt(2))
