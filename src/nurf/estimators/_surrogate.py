@@ -31,7 +31,6 @@ from nurf.jets import Jet
 
 DEFAULT_ENGINES = ("wide", "sampled", "trained")
 FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError)  # of one engine; the others go on
-USUAL_BUDGET = 20.0  # seconds; the largest sizes of engines grow with a larger budget
 ROWS = 1500  # of an infinitely wide network; the time grows with their third power
 NEURONS, MANY_NEURONS, MANY = 1000, 2400, 1000  # sampled neurons with at most, and with more than, the third in samples
 HEADER = ("engine", "estimated error", "seconds", "setting")
@@ -121,8 +120,8 @@ class Surrogate(NetworkRegressor):
     time_budget : float or None, default 20
         Seconds after which a fit ends with the best candidate so far; the first candidate is fitted however short the
         budget is. The order of candidates and efforts depends on the data and ``random_state`` alone, and time only
-        decides where it is cut, so that two fits that come to the end (``finished_``) are the same. Only budgets above
-        20 seconds add larger networks at the end. None for no deadline, with the networks for 20 seconds.
+        decides where it is cut, so that two fits that come to the end (``finished_``) are the same. None for no
+        deadline.
     engines : "auto", or sequence of str and estimators, default "auto"
         The engines: "wide", "sampled", "trained", "sparse" (``SparseFeatureRegressor``, which checks the deadline
         between the steps of its path only), or regressors of this package, with their own parameters. "auto" is wide,
@@ -278,13 +277,12 @@ class Surrogate(NetworkRegressor):
             chosen = (chosen,)
         if not (isinstance(chosen, Sequence) and len(chosen)):
             raise ValueError(f"`engines` must be 'auto', or names or estimators, at least one, got {self.engines!r}")
-        n, growth = int(np.count_nonzero(jet.has_value)), max(1.0, self._budget() / USUAL_BUDGET)
-        growth = growth if np.isfinite(growth) else 1.0
+        n = np.count_nonzero(jet.has_value)
         table = {
-            "wide": lambda: KernelFeatureRegressor(max_rows=round(ROWS * growth ** (1 / 3))),
-            "sampled": lambda: RandomFeatureRegressor(round((MANY_NEURONS if n > MANY else NEURONS) * growth**0.5)),
-            "trained": lambda: DeepFeatureRegressor(),
-            "sparse": lambda: SparseFeatureRegressor(),
+            "wide": lambda: KernelFeatureRegressor(max_rows=ROWS),
+            "sampled": lambda: RandomFeatureRegressor(MANY_NEURONS if n > MANY else NEURONS),
+            "trained": DeepFeatureRegressor,
+            "sparse": SparseFeatureRegressor,
         }
         models = []
         for item in chosen:
