@@ -421,14 +421,6 @@ class TestBudget:
             assert long[: len(short)] == short
         assert len(tried[0]) < len(tried[2])
 
-    def test_engines_of_names_grow_with_it(self):
-        X = np.linspace(-1, 1, 20)[:, None]
-        sizes = []
-        for budget in (5.0, None, 80.0):
-            sampled = Surrogate(budget, engines="sampled", random_state=0).fit(X, np.sin(2 * X[:, 0])).model_
-            sizes.append(sampled.n_neurons)
-        assert sizes[0] == sizes[1] < sizes[2]
-
     @pytest.mark.parametrize("budget", [0, -1.0, "20", np.nan])
     def test_must_be_a_number(self, budget):
         X = np.linspace(-1, 1, 20)[:, None]
