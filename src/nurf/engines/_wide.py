@@ -234,11 +234,15 @@ class WideEngine(Engine):
         return Average(kept, weights, tuple(processes), held_out, jet, held_out.size_over(expected))
 
     def _further(self, members: Sequence[Candidate], jet: Jet, rows: ProcessRows) -> list[Candidate]:
-        """Return members that were learned on few samples, learned on more: on a part of these first.
+        """Return members that were learned on few samples, learned on more.
 
-        Most steps are taken on the part, which has the geometric mean of both numbers of rows.
+        Up to about the size of the last part, most steps are taken on some of the samples, with the geometric mean of
+        both numbers of rows.
         """
-        share, learning = float(np.sqrt(members[0].n_rows / len(rows))), self.learning
+        learning = self.learning
+        if len(rows) > learning.rows[-1] / learning.part:
+            return [self._learned(member, rows, learning.many_steps) for member in members]
+        share = float(np.sqrt(members[0].n_rows / len(rows)))
         between = ProcessRows.of(jet[spaced(np.arange(len(jet)), int(np.ceil(share * len(jet))))], self.degree)
         for part, n_steps in (between, learning.between_steps), (rows, learning.steps):
             members = [self._learned(member, part, n_steps) for member in members]
