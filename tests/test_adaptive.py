@@ -22,7 +22,7 @@ class Spy(Density):
     """A density that remembers the jets that it was prepared from."""
 
     inner: Density = field(default_factory=lambda: Local(jitter=0.1))
-    seen: list = field(default_factory=list)
+    seen: list = field(default_factory=list, compare=False)
 
     @property
     def needs(self):
