@@ -230,6 +230,7 @@ class WideEngine(Engine):
         if len(parts[0].errors) >= MIN_ERRORS:  # fewer errors tell nothing
             parts = [part.at_least(_residuals(processes[i], jet)) for i, part in zip(order, parts, strict=True)]
         held_out, expected = (HeldOutErrors.mixed(each, weights) for each in (parts, closed))
+        held_out = held_out.with_deviations(expected)  # without a fold, members differ by more than they do for users
         processes = [processes[i] for i in order]
         return Average(kept, weights, tuple(processes), held_out, jet, held_out.size_over(expected))
 
@@ -281,8 +282,7 @@ class WideEngine(Engine):
     ) -> list[HeldOutErrors]:
         """Return the errors of members at each sample if it is left out, with scales learned without its fold.
 
-        The standard deviations are those that are ``expected`` by the processes of all samples: they are to be
-        calibrated, and a process with other scales may be less certain.
+        ``expected`` are the errors in closed form, with the scales of all samples.
         """
         fold_of = assign_folds(jet, self.policy.n_folds)
         folds = [fold_of == fold for fold in range(fold_of.max() + 1)]

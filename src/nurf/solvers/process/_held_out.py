@@ -62,6 +62,10 @@ class HeldOutErrors:
                 slope[rows.samples[first][along], :, inputs[along]] = part[first][along]
         return cls(errors[values], deviations[values], rows.weights[values], *slopes)
 
+    def with_deviations(self, others: HeldOutErrors) -> HeldOutErrors:
+        """Return these errors with the standard deviations of others."""
+        return replace(self, deviations=others.deviations, gradient_deviations=others.gradient_deviations)
+
     def times(self, factors: Array) -> HeldOutErrors:
         """Return errors that are larger by factors of shape (k,)."""
         return replace(self, errors=factors * self.errors, gradient_errors=factors[:, None] * self.gradient_errors)
