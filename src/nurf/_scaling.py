@@ -248,14 +248,15 @@ def require_moderate(jet: Jet) -> None:
     if not np.any(jet.has_value & (jet.weights(0) > 0)):
         return
     scaling = Scaling.fit(jet)
-    units = {1: scaling.x_scale, 2: np.multiply.outer(scaling.x_scale, scaling.x_scale)}
     for order, kind in DERIVATIVE_KINDS.items():
         array = jet.derivatives(order)
         if array is None:
             continue
         sizes = np.fmax(np.fmax.reduce(array, axis=0), -np.fmin.reduce(array, axis=0))  # NaN if all are unknown
         with np.errstate(over="ignore"):
-            scaled = sizes * units[order] / scaling.y_scale.reshape(*scaling.y_scale.shape, *[1] * order)
+            scaled = sizes / scaling.y_scale.reshape(*scaling.y_scale.shape, *[1] * order)
+            for axis in range(order):
+                scaled = scaled * scaling.x_scale.reshape(-1, *[1] * axis)
         if np.any(scaled > LARGEST):
             raise ValueError(
                 f"`{kind}` must be at most {LARGEST:g} times the standard deviation of the values over the ranges of "
