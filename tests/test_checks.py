@@ -527,7 +527,16 @@ class TestUnknownInputs:
             assert finding.consistent is False
             assert finding.message.endswith(f"{words} (the derivatives by input 2 are not known)")
 
-    def test_scattered_ones_leave_pairs_that_are_known(self):
+    def test_get_no_column_of_another_input(self):
+        """All partial derivatives of a function of one direction are alike, up to factors."""
+        for seed in range(5):
+            rng = np.random.default_rng(seed)
+            X, w = rng.uniform(-1, 1, size=(60, 8)), rng.normal(size=8)
+            gradients = 3 * np.cos(3 * X @ w + 1)[:, None] * w
+            gradients[:, 7] = np.nan
+            assert check_derivatives(X, np.sin(3 * X @ w + 1), gradients).consistent is not False
+
+    def test_scattered_ones_leave_others_that_are_known(self):
         X, y, gradients = make_data(500, d=5)
         gradients[np.random.default_rng(1).uniform(size=gradients.shape) < 0.4] = np.nan
         assert check_derivatives(X, y, gradients).consistent is True
@@ -789,8 +798,17 @@ def test_many_points_and_many_inputs(n, d):
     assert check_derivatives(X, y, -gradients).message == "the gradients have the wrong sign"
 
 
+@pytest.mark.parametrize(("factor", "words"), [(-1.0, "have the wrong sign"), (1000.0, "must be multiplied by 0.001")])
+def test_few_directions_of_many_inputs_tell_what_the_inputs_do_not(factor, words):
+    rng = np.random.default_rng(0)
+    X, A = rng.uniform(-1, 1, size=(150, 30)), rng.normal(size=(30, 3)) / np.sqrt(30)
+    y, gradients = np.sin(3 * X @ A).sum(axis=1), 3 * np.cos(3 * X @ A) @ A.T
+    assert check_derivatives(X, y, gradients).consistent is not False
+    assert words in check_derivatives(X, y, factor * gradients).message
+
+
 def test_many_inputs_and_many_samples():
-    """More neighbours than points among which the order of the rows is searched."""
+    """Fewer samples are compared than there are inputs."""
     rng = np.random.default_rng(0)
     X, a = rng.uniform(-1, 1, (700, 160)), rng.normal(size=160)
     assert check_derivatives(X, np.sin(X @ a), np.cos(X @ a)[:, None] * a).consistent is not False

@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Array, Index
-from nurf.data._derivative_checks._evidence import CLEAR, EVIDENCE, Evidence, evenly
-from nurf.data._derivative_checks._mistakes import Mistake, Samples, listed, possible_mistakes, shuffled_rows
+from nurf.data._derivative_checks._evidence import CLEAR, EVIDENCE, MAX_ROWS, Evidence, evenly
+from nurf.data._derivative_checks._mistakes import (
+    Mistake,
+    Samples,
+    common_mistakes,
+    listed,
+    possible_mistakes,
+    shuffled_rows,
+)
 from nurf.data._derivative_checks._noise import noise
 from nurf.jets import Jet
 
@@ -19,6 +26,7 @@ MIN_POINTS = 4  # fewer determine no gradient; 8 are the fewest with which a mis
 ALIKE = 0.3  # relative distance of corrected gradients below which one advice is as good as the other
 GROSS = 1e3  # times what the values allow: unresolved steps of right gradients reach 500
 ABOVE = 10.0  # times all others: noise that is the same everywhere is far above small gradients, but not above others
+FLAT = 0.01  # share of the size of the gradients that directions may leave out: the noise that is not told
 FEW = 0.1  # share of the rows; more of them are no mistake in single rows
 STEP = 0.01  # of the next point, in units of the ranges: the trapezoidal rule errs little, and rounding less
 MAX_OUTPUTS = 8  # that are compared, and among which gradients of another output are searched: 0.3 s for 300 samples
@@ -145,6 +153,8 @@ def _checked(X: Array, y: Array, slopes: Array, output: int) -> DerivativeCheck:
     else:
         samples = Samples(points, values, given, valued, Evidence.of(points, values, compared))
         found = _finding(samples, _other_gradients(slopes[valued], output))
+        if found.consistent is None and (mistake := _along_directions(samples)):
+            found = DerivativeCheck(False, found.misfit, mistake.words)
         if found.consistent is not False and len(gross := _gross_rows(samples)):
             rest = _finding(replace(samples, slopes=np.where(np.isin(valued, gross)[:, None], np.nan, given)), ())
             words = f"the gradients of row {listed(map(str, gross))} are far larger than the values allow"
@@ -152,6 +162,25 @@ def _checked(X: Array, y: Array, slopes: Array, output: int) -> DerivativeCheck:
                 words += f"; of the other rows {rest.message}"
             found = replace(rest, consistent=False, message=words, rows=tuple(gross.tolist()), next_point=())
     return replace(found, message=found.message + remark)
+
+
+def _along_directions(samples: Samples) -> Mistake | None:
+    """Return the mistake that shows along the directions of the gradients, if these are few, and None without one.
+
+    In many inputs values tell little of the gradients, but much if the function depends on few combinations of them.
+    """
+    whole = np.flatnonzero(~np.isnan(samples.slopes).any(axis=1))
+    slopes = samples.slopes * samples.ranges
+    if len(whole) < MIN_POINTS or not np.all(np.isfinite(slopes[whole] / np.abs(slopes[whole]).max())):
+        return None
+    _, sizes, directions = np.linalg.svd(slopes[evenly(whole, MAX_ROWS)] / np.abs(slopes[whole]).max())
+    rank = int(np.sum(np.sqrt(np.cumsum(sizes[::-1] ** 2)) > FLAT * np.linalg.norm(sizes)))
+    if 2 * rank > len(directions):
+        return None
+    points, slopes = samples.X / samples.ranges @ directions[:rank].T, slopes @ directions[:rank].T
+    along = Samples(points, samples.y, slopes, samples.numbers, Evidence.of(points, samples.y, whole))
+    fitting = _fitting(along, common_mistakes(along))
+    return _named(along.evidence, fitting) if fitting else None
 
 
 def _gross_rows(samples: Samples) -> Index:
@@ -186,9 +215,9 @@ def _finding(samples: Samples, others: Iterable[Mistake]) -> DerivativeCheck:
     evidence, given = samples.evidence, samples.given
     scores, misfit = evidence.scores(given), evidence.misfit(given)
     others = (replace(mistake, gradients=mistake.gradients[evidence.rows]) for mistake in others)
-    fitting = _fitting(evidence, scores, chain(possible_mistakes(samples), others))
+    fitting = _fitting(samples, chain(possible_mistakes(samples), others))
     if not fitting and not evidence.is_explained(scores):
-        fitting = _fitting(evidence, scores, shuffled_rows(samples))
+        fitting = _fitting(samples, shuffled_rows(samples))
     if fitting:
         named = _named(evidence, fitting)
         return DerivativeCheck(False, misfit, named.words, columns=named.columns, factors=named.factors)
@@ -199,12 +228,16 @@ def _finding(samples: Samples, others: Iterable[Mistake]) -> DerivativeCheck:
     return _undecided(samples, misfit)
 
 
-def _fitting(evidence: Evidence, given: Array, mistakes: Iterable[Mistake]) -> list[tuple[Array, Mistake]]:
-    """Return the mistakes in gradients with scores ``given`` (2, m, d), each with the scores of its correction."""
-    found = []
+def _fitting(samples: Samples, mistakes: Iterable[Mistake]) -> list[tuple[Array, Mistake]]:
+    """Return the mistakes that explain the given gradients, each with the scores (2, m, d) of its correction.
+
+    A derivative that is unknown before or after a correction is neither a gain nor a loss.
+    """
+    evidence, given, found = samples.evidence, samples.given, []
     for mistake in mistakes:
         scores = evidence.scores(mistake.gradients)
-        if min(evidence.odds(scores - given), evidence.odds(scores)) - mistake.choices > EVIDENCE:
+        gains = np.where(np.isnan(given + mistake.gradients), 0.0, scores - evidence.scores(given))
+        if min(evidence.odds(gains), evidence.odds(scores)) - mistake.choices > EVIDENCE:
             found.append((scores, mistake))
     return found
 

@@ -10,7 +10,7 @@ from scipy.special import stdtr
 from nurf._types import Array, Index
 from nurf.data._derivative_checks._slopes import Process, spread_evenly
 
-MAX_ROWS = 300  # samples that the process has: 35 ms in 8 dimensions, of which the factorisation is 4
+MAX_ROWS = 300  # samples that the process has: 40 ms in 8 dimensions, of which the factorisation is 4
 MAX_ENTRIES = 2400  # partial derivatives that are compared: all of 300 samples in 8 dimensions, 12 ms
 EVIDENCE = (
     10.0  # odds, as logarithms, of wrong gradients; those of right ones were at most 8.8 in 14000 sets, for jumps

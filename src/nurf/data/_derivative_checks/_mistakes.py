@@ -152,14 +152,26 @@ def _input_scales(samples: Samples) -> dict[str, Array]:
     }
 
 
-def _one_factor(samples: Samples) -> Mistake:
+def common_mistakes(samples: Samples) -> Iterator[Mistake]:
+    """Yield mistakes that are the same in all coordinates: the sign and a factor."""
+    yield Mistake("the gradients have the wrong sign", "sign", -samples.given)
+    factor, _ = _shared_factor(samples)
+    choices = math.log(len(samples.given)) / 2
+    yield Mistake(f"the gradients must be multiplied by {factor:.3g}", "factor", factor * samples.given, choices)
+
+
+def _shared_factor(samples: Samples) -> tuple[float, bool]:
+    """Return the best factor of all partial derivatives, and whether it is a power of ten because that is as good."""
     evidence, given = samples.evidence, samples.given
     factor = float(_factors(evidence, given, shared=True)[0])
     power = float(_power(np.array(factor)))
-    if evidence.odds(evidence.scores(given * factor) - evidence.scores(given * power)) <= CLEAR:
-        factor, words = power, None
-    else:
-        words = _scaled_words(samples, np.array([factor]))
+    is_round = evidence.odds(evidence.scores(given * factor) - evidence.scores(given * power)) <= CLEAR
+    return (power if is_round else factor), is_round
+
+
+def _one_factor(samples: Samples) -> Mistake:
+    factor, is_round = _shared_factor(samples)
+    words = None if is_round else _scaled_words(samples, np.array([factor]))
     if words is None:
         scales = _input_scales(samples)
         known = {f"one over {name} of the inputs": float(1 / scale.mean()) for name, scale in scales.items()}
@@ -167,8 +179,8 @@ def _one_factor(samples: Samples) -> Mistake:
         known["the standard deviation of the values"] = samples.value_std
         hints = [name for name, number in known.items() if abs(factor / number - 1) < HINTED]
         words = f"the gradients must be multiplied by {factor:.3g}" + (f": {' or '.join(hints)}?" if hints else "")
-    m, d = given.shape
-    return Mistake(words, "factor", factor * given, math.log(m) / 2, tuple(range(d)), (factor,) * d)
+    m, d = samples.given.shape
+    return Mistake(words, "factor", factor * samples.given, math.log(m) / 2, tuple(range(d)), (factor,) * d)
 
 
 def _column_factors(samples: Samples) -> Mistake:
