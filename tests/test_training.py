@@ -97,8 +97,8 @@ class TestFitRandom:
 class TestFitOuter:
     def test_the_default_path(self):
         fit = fit_outer(Features(make_planes(30), Sigmoid(0.3)), make_jet())
-        assert fit.alphas.shape == fit.errors.shape == (16,)
-        assert (fit.alphas.max(), fit.alphas.min()) == (1.0, 1e-14)
+        assert fit.alphas.shape == fit.errors.shape
+        assert (fit.alphas.max(), fit.alphas.min()) == (1e6, 1e-24)
         assert np.all(np.isfinite(fit.errors))
         assert fit.alpha == fit.alphas[fit.errors <= 1.05 * fit.errors.min()].max()
 

@@ -376,6 +376,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
           derivatives in the loss  ...
           alpha                    ..., by leave-one-out
           estimated error          ... of the standard deviation of the values, ... in their units
+                                   90% of its square is that of ... samples
           race, 50 neurons         ... tried in ... s, the best of them:
                                    ...
         """
