@@ -138,7 +138,7 @@ class Jet:
         if derivatives is None:
             return np.zeros(len(self), bool)
         known = ~np.isnan(derivatives) if order == 2 or self.frames is None else self.frames != 0
-        return np.asarray(known.reshape(len(self), -1).any(axis=1))
+        return np.asarray(known.any(axis=tuple(range(1, known.ndim))))
 
     def weights(self, order: int) -> Array:
         """Return the weights of the values (``order=0``) or of the derivatives (``order=1`` or 2), of shape (n,)."""

@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from nurf._types import Array
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.kernels import KernelAverage
 from nurf.solvers._coverage import calibration, require_errors, upper_quantile
+from nurf.solvers._reach import Reach
 from nurf.solvers.process._held_out import HeldOutErrors, mixture
 from nurf.solvers.process._process import Process
 from nurf.solvers.process._rows import ProcessRows
@@ -24,7 +26,7 @@ class ProcessPosterior:
     Processes know the data and their scales, but not that these were learned from the same data. So standard deviations
     are multiplied by the factors that make them hold the errors ``e_k`` at samples that were held out, in units of
     their own standard deviations ``s_k``. Intervals are ``f(x) +- q s(x)`` with a quantile ``q`` of the
-    ``|e_k| / s_k``.
+    ``|e_k| / s_k``. Both grow beyond the reach of the samples (``Reach``).
 
     It is stored as samples, and computed when it is first asked for.
 
@@ -95,10 +97,15 @@ class ProcessPosterior:
         """Whether standard deviations of gradients come from errors of gradients."""
         return not np.any(np.isnan(self.gradient_factors))
 
+    @cached_property
+    def reach(self) -> Reach:
+        """What is added to the variances beyond the reach of the samples."""
+        return Reach.of(self.network, self.jet.X)
+
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
         require_errors(len(self.held_out.errors))
-        return self._values(X)[1] * self._factors
+        return np.asarray(np.hypot(self._values(X)[1] * self._factors, np.sqrt(self.reach.variances(X))))
 
     def gradient_std(self, X: Array) -> Array:
         """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d)."""
@@ -107,13 +114,15 @@ class ProcessPosterior:
         factors = np.where(np.isnan(known), factors, known)
         deviations = np.stack([np.swapaxes(process.measured_std(X, 1), 1, 2) for process in self.processes])
         means = np.stack([member.gradient(X).reshape(deviations.shape[1:]) for member in self.network.members])
-        return mixture(means, deviations, self.network.weights)[1] * factors
+        calibrated = mixture(means, deviations, self.network.weights)[1] * factors
+        return np.asarray(np.hypot(calibrated, np.sqrt(self.reach.gradient_variances(X))))
 
     def interval(self, X: Array, coverage: float) -> Array:
         """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2)."""
         require_errors(len(self.held_out.errors))
         values, deviations = self._values(X)
         half = deviations * upper_quantile(self.held_out.ratios, coverage, self.held_out.effective)
+        half = half + norm.ppf((1 + coverage) / 2) * np.sqrt(self.reach.variances(X))
         return np.stack([values - half, values + half], axis=-1)
 
     def _values(self, X: Array) -> tuple[Array, Array]:

@@ -67,7 +67,7 @@ def descend(point: P, *, max_steps: int, tolerance: float, stall: float = 1e-12)
 
 
 def damped_step(gradient: Array, hessian: Array, damping: Array) -> Array | None:
-    """Return ``-(H + diag(damping))^-1 g``, or None if that matrix is not positive definite."""
+    """Return ``-(H + diag(damping))^-1 g``, or None if that matrix is not positive definite, or nearly so."""
     if not len(gradient):
         return gradient
     matrix = hessian.copy()
@@ -76,7 +76,8 @@ def damped_step(gradient: Array, hessian: Array, damping: Array) -> Array | None
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
         return None
-    return np.asarray(-cho_solve(factor, gradient, check_finite=False))
+    step = np.asarray(-cho_solve(factor, gradient, check_finite=False))
+    return step if np.isfinite(step).all() else None
 
 
 @dataclass(frozen=True, eq=False)
