@@ -11,12 +11,12 @@ from nurf._types import Array, Index
 from nurf.data._derivative_checks._slopes import Process, spread_evenly
 
 MAX_ROWS = 300  # samples that the process has: 40 ms in 8 dimensions, of which the factorisation is 4
-MAX_ENTRIES = 2400  # partial derivatives that are compared: all of 300 samples in 8 dimensions, 12 ms
+MAX_ENTRIES = 2400  # partial derivatives that are compared: all of 300 samples in 8 dimensions, 15 ms
 EVIDENCE = (
     10.0  # odds, as logarithms, of wrong gradients; those of right ones were at most 8.8 in 14000 sets, for jumps
 )
 CLEAR = 3.0  # odds of 20 to 1, from which one correction is better than another one
-EXPLAINED = 0.55  # share of the possible score; shuffled rows in their order have more, noise of 50% at most 0.52
+EXPLAINED = 0.55  # share of the possible score; most shuffled rows in order have more, noise of 50% at most 0.52
 HUGE = 1e100  # a number whose square is finite
 
 
