@@ -284,20 +284,25 @@ def _other_order(samples: Samples) -> Mistake:
 def _rotation(samples: Samples) -> Iterator[Mistake]:
     """Yield gradients in rotated coordinates. The rotation for either half of the samples is fitted to the other."""
     evidence, given = samples.evidence, samples.given
-    known = np.isfinite(given).all(axis=1)
     target = evidence.means / evidence.chain[evidence.rows]
+    known = np.isfinite(given).all(axis=1) & np.isfinite(target).all(axis=1)
     gradients = np.full_like(given, np.nan)
     for half in (0, 1):
         fitted = known & (np.arange(len(given)) % 2 == half)
         if not fitted.any():
             return
-        rotation, _ = orthogonal_procrustes(given[fitted], target[fitted])
+        rotation, _ = orthogonal_procrustes(_in_own_unit(given[fitted]), _in_own_unit(target[fitted]))
         gradients[known & ~fitted] = given[known & ~fitted] @ rotation
     words = (
         "the gradients are by other coordinates, of which the columns of `X` seem to be linear combinations, as "
         "after PCA: give the gradients by the columns of `X`, or use nurf.GradientPipeline"
     )
     yield Mistake(words, "rotation", gradients, math.comb(given.shape[1], 2) * math.log(len(given)) / 2)
+
+
+def _in_own_unit(array: Array) -> Array:
+    """Return an array in units of its largest number, so that products of two of them do not overflow."""
+    return array / (float(np.abs(array).max()) or 1.0)
 
 
 def shuffled_rows(samples: Samples) -> Iterator[Mistake]:
