@@ -126,7 +126,11 @@ class WideEngine(Engine):
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
     name = "wide"
-    first_step = 1
+
+    @property
+    def first_step(self) -> int:  # type: ignore[override]
+        """The step after that of sampled networks; one later with derivatives, of which each is a row."""
+        return 2 if self.jet.known else 1
 
     @cached_property
     def _thinned(self) -> tuple[Jet, Index]:
