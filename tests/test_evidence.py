@@ -174,6 +174,19 @@ class TestSimplest:
         pair = self.judged(base, better)
         assert self.chosen(pair, standard_errors=standard_errors, floor=0.0) == winner
 
+    def test_a_challenger_with_clearly_larger_squares_does_not_win(self):
+        """It is ten times better at nine of ten samples, and a hundred times worse at the tenth."""
+        rng = np.random.default_rng(3)
+        base = rng.normal(size=400)
+        better = np.where(np.arange(400) % 10 == 0, 100 * base, base / 10)
+        assert self.chosen(self.judged(base, better), tail_errors=np.inf) == 1
+        assert self.chosen(self.judged(base, better)) == 0
+
+    def test_one_large_square_does_not_stop_a_challenger(self):
+        """The standard error of the mean square is about the mean square then."""
+        base = np.random.default_rng(3).normal(size=400)
+        assert self.chosen(self.judged(base, np.where(np.arange(400) == 7, 100 * base, base / 10))) == 1
+
     def test_the_incumbent_changes_on_the_way(self):
         rng = np.random.default_rng(2)
         errors = [scale * rng.normal(size=200) for scale in (9.0, 3.0, 6.0, 1.0, 1.0)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
-from nurf.choosing._evidence import advantage, selection_optimism
+from nurf.choosing._evidence import advantage, excess, selection_optimism
 from nurf.choosing._policy import Policy
 from nurf.choosing._race import Attempt, Engine, Judged, race
 
@@ -113,11 +113,13 @@ def simplest(judged: Sequence[Judged], policy: Policy) -> Judged:
     """Return the first candidate that none of the later ones beats clearly.
 
     A challenger wins if it is better than the incumbent by more than ``policy.standard_errors`` standard errors of the
-    paired difference.
+    paired difference of logarithms, unless its mean square is larger by more than ``policy.tail_errors`` standard
+    errors.
     """
     incumbent = judged[0]
     for challenger in judged[1:]:
         gain, spread = advantage(challenger.evidence, incumbent.evidence, policy.floor)
-        if gain > policy.standard_errors * spread:
+        loss, doubt = excess(challenger.evidence, incumbent.evidence)
+        if gain > policy.standard_errors * spread and loss <= policy.tail_errors * doubt:
             incumbent = challenger
     return incumbent

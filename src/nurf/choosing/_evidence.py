@@ -84,17 +84,30 @@ def advantage(challenger: Evidence, incumbent: Evidence, floor: float) -> tuple[
     ``log((b_i + c) / (a_i + c))``, where ``c`` is ``floor`` times the smaller of both mean squares: errors that are far
     below the mean square do not decide, and single large ones count by their logarithm.
     """
-    both = challenger.judges & incumbent.judges
-    weights = challenger.weights[both]
-    a, b = (np.sum(each.errors[both] ** 2, axis=1) for each in (challenger, incumbent))
-    total = weights.sum()
-    if not total > 0:
+    weights, a, b = _pairs(challenger, incumbent)
+    if not weights.sum() > 0:
         return 0.0, np.inf
-    c = floor * min(weights @ a, weights @ b) / total + TINY
-    gains = np.log((b + c) / (a + c))
-    mean = float(weights @ gains / total)
-    spread = float(np.sqrt(weights**2 @ (gains - mean) ** 2)) / total
-    return mean, spread
+    c = floor * min(weights @ a, weights @ b) / weights.sum() + TINY
+    return _mean_and_spread(np.log((b + c) / (a + c)), weights)
+
+
+def excess(challenger: Evidence, incumbent: Evidence) -> tuple[float, float]:
+    """Return by how much the mean square of a challenger is larger, and the standard error of that."""
+    weights, a, b = _pairs(challenger, incumbent)
+    return _mean_and_spread(a - b, weights) if weights.sum() > 0 else (0.0, np.inf)
+
+
+def _pairs(challenger: Evidence, incumbent: Evidence) -> tuple[Array, Array, Array]:
+    """Return the weights of the samples that judged both, and the squared errors of both there, each of shape (m,)."""
+    both = challenger.judges & incumbent.judges
+    a, b = (np.sum(each.errors[both] ** 2, axis=1) for each in (challenger, incumbent))
+    return challenger.weights[both], a, b
+
+
+def _mean_and_spread(numbers: Array, weights: Array) -> tuple[float, float]:
+    """Return the weighted mean of numbers, and its standard error."""
+    mean = float(weights @ numbers / weights.sum())
+    return mean, float(np.sqrt(weights**2 @ (numbers - mean) ** 2)) / float(weights.sum())
 
 
 def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], n_draws: int) -> float:
