@@ -40,8 +40,8 @@ class Learning:
         Steps of L-BFGS on the first part, if it has no more rows than are wanted; with more rows, fewer steps.
     between_steps, steps : int
         Steps on more rows, up to about the size of the last part: first on some of the samples, with the geometric mean
-        of the numbers of rows before and after, then on all of them. With 15 and 8 steps, errors on Ishigami and McLainS4
-        were 2.9 and 2.7 times as large, on five other functions 1.0 to 1.4 times, in 0.8 of the time.
+        of the numbers of rows before and after, then on all of them. With 15 and 8 steps, errors on Ishigami and
+        McLainS4 were 2.9 and 2.7 times as large, on five other functions 1.0 to 1.4 times, in 0.8 of the time.
     many_steps : int
         Steps on still more rows.
     trial_steps : int

@@ -242,7 +242,8 @@ def describe_derivatives(fit: WideFit, n_given: int, n_rows: int, check: Derivat
     if not n_given:
         return "none were given"
     wrong = f"although they contradict the values ({check.message})" if check and check.consistent is False else ""
-    last, size = {attempt.data: attempt for attempt in fit.attempts}, fit.attempts[-1].size
+    last = {attempt.data: attempt for attempt in sorted(fit.attempts, key=lambda attempt: attempt.data)}
+    size = fit.attempts[-1].size
     names = {
         data: data if attempt.size == size else f"{data} ({attempt.size} samples)" for data, attempt in last.items()
     }
