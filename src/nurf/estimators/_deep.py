@@ -71,7 +71,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     scaling : {"box", "ball", None}, default "box"
         How inputs are mapped into the unit ball: each by its own range, all by one factor, or not at all.
     check_gradients : {"warn", "raise", False}, default "warn"
-        What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
+        What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
     warm_start : bool, default False
         Whether a second ``fit`` goes on from the network of the first, in its units and with its setting, as

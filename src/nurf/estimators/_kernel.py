@@ -63,7 +63,7 @@ class KernelFeatureRegressor(NetworkRegressor):
         derivatives of samples that are spread evenly. If there are more values than that, samples that are spread
         evenly are fitted, and the others also judge the fit.
     check_gradients : {"warn", "raise", False}, default "warn"
-        What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
+        What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
     verbose : int, default 0
         1 to write the progress to the standard error.

@@ -103,7 +103,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         a millionth of the variance (with noisy gradients a hundredth) at samples that did not choose them, if there
         are more than 50 inputs. None takes all inputs as they are.
     check_gradients : {"warn", "raise", False}, default "warn"
-        What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
+        What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
     dtype : {"float64", "float32"}, default "float64"
         Precision of the features in the normal equations. With "float32" these take about 60% of the time, which is

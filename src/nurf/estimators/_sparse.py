@@ -83,7 +83,7 @@ class SparseFeatureRegressor(ShallowRegressor):
     max_iter : int, default 30
         Rounds of insertion, training and deletion for each alpha.
     check_gradients : {"warn", "raise", False}, default "warn"
-        What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
+        What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
     random_state : int, RandomState, Generator or None
         Where the searches for new neurons start.

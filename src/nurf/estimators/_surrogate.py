@@ -127,7 +127,7 @@ class Surrogate(NetworkRegressor):
         between the steps of its path only), or regressors of this package, with their own parameters. "auto" is wide,
         sampled and trained networks, whatever the number of samples. In doubt the earlier engine of two is taken.
     check_gradients : {"warn", "raise", False}, default "warn"
-        What ``fit`` does if the gradients contradict the differences of the values (see ``check_derivatives``): it
+        What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
     n_jobs : int or None, default None
         Number of engines that run at the same time, in threads with one thread of linear algebra each. None for 1, or
