@@ -2,7 +2,7 @@
 
     python benchmarks/pictures.py [--out docs/images]
 
-`collection.png`: errors of `Surrogate` beside those of the best of other regressors, from `results/collection_*.csv`.
+`collection.png`: errors of `Surrogate` beside those of the best of other regressors, from `results/collection.csv`.
 `trust.png`: reported beside true errors, from `results/trust.csv`.
 """
 
@@ -28,7 +28,7 @@ def read(name):
 def best_and_ours(method):
     """Return for each function the smallest error of the other regressors, and ours."""
     errors = {}
-    for row in read("collection_before.csv") + read("collection_after.csv"):
+    for row in read("collection.csv"):
         errors.setdefault(row["function"], {})[row["method"]] = max(float(row["error"]), LEAST)
     return np.array([[min(found[name] for name in OTHERS), found[method]] for found in errors.values()]).T
 

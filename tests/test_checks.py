@@ -619,7 +619,8 @@ class TestWhere:
     def test_columns_and_their_factors(self):
         X, y, gradients = make_data(300)
         finding = check_derivatives(X, y, gradients * [1, -1, 1000])
-        assert (finding.columns, finding.factors, finding.rows) == ((1, 2), (-1.0, 0.001), ())
+        assert (finding.columns, finding.rows) == ((1, 2), ())
+        assert finding.factors == pytest.approx((-1, 0.001))
         assert finding.message.endswith("multiply that of input 1 by -1, 2 by 0.001")
 
     def test_nowhere(self):

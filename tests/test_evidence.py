@@ -208,20 +208,20 @@ class TestOptimism:
         """Nobody but the first is ever chosen, whether the sample that decides its error is drawn or not."""
         errors = np.full(20, 1e-6)
         errors[0] = 1.0
-        assert self.of_the_best([evidence(errors), evidence(10 * errors)]) == 1.0
+        assert_allclose(self.of_the_best([evidence(errors), evidence(10 * errors)]), 1.0)
 
     def test_of_a_clear_choice_is_small(self):
         """Nobody but the first is ever chosen."""
         rng = np.random.default_rng(0)
         base = rng.normal(size=400)
         candidates = [evidence(scale * base) for scale in (1.0, 5.0, 25.0)]
-        assert 1.0 <= self.of_the_best(candidates) < 1.05
+        assert 1 - 1e-9 <= self.of_the_best(candidates) < 1.05
 
     def test_is_at_least_one_and_always_the_same(self):
         for seed in range(5):
             candidates = [some(gaps=0.1, seed=10 * seed + i) for i in range(4)]
             found = [self.of_the_best(candidates) for _ in range(2)]
-            assert found[0] == found[1] >= 1.0
+            assert found[0] == found[1] >= 1 - 1e-9
 
     @pytest.mark.parametrize(("n", "many"), [(20, 30), (50, 30), (50, 5), (200, 100)])
     def test_is_that_of_a_simulation(self, n, many):

@@ -470,7 +470,7 @@ class TestSound:
             forth, back = (np.cumsum(terms, axis=1)[:, -1] for terms in (products, products[:, ::-1]))
             return np.abs(forth - back).max()
 
-        assert difference(process) > 3e-4
+        assert not process.is_sound
         assert difference(process.sound()) < 3e-5
         assert np.all(process.sound().noise >= process.noise)
 

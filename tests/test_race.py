@@ -464,7 +464,7 @@ class TestChoice:
         assert choice.winner.candidate.name == "b"
 
     def test_optimism_of_one_candidate_is_none(self):
-        assert decide([Known(options(a=1.0), (Effort(10),))], PLAIN).optimism == 1.0
+        assert_allclose(decide([Known(options(a=1.0), (Effort(10),))], PLAIN).optimism, 1.0)
 
     def test_optimism_counts_all_candidates(self):
         """Five candidates of equal errors in the mean, each with its own luck: choosing makes the error too small."""

@@ -353,15 +353,16 @@ class TestThreads:
 class TestRounding:
     """Predictions are functions: they do not depend on how a sum is rounded, and their differences are their slopes.
 
-    Values may be wrong by 3e-6 standard deviations, ten times as much for the largest of many points, so that central
-    differences of step 1e-3 are wrong by about 3e-3.
+    Values may be wrong by 3e-6 standard deviations, ten times as much for the largest of many points, and ten times
+    more on a machine that rounds as coarsely as ``--rounding`` does. Then central differences of step 1e-2 are wrong by
+    up to 3e-2, and by a tenth of that in the median.
     """
 
     def check(self, estimator, deviations):
-        fresh, step, g = 0.9 * points(100, seed=1), 1e-3, estimator.function()
-        assert np.max(np.abs([g(x) for x in fresh] - estimator.predict(fresh)) / deviations) < 3e-5
+        fresh, step, g = 0.9 * points(100, seed=1), 1e-2, estimator.function()
+        assert np.max(np.abs([g(x) for x in fresh] - estimator.predict(fresh)) / deviations) < 3e-4
         nearby = estimator.predict(fresh[0] + 1e-9 * points(100, seed=2))
-        assert np.max(np.ptp(nearby, axis=0) / deviations) < 6e-5
+        assert np.max(np.ptp(nearby, axis=0) / deviations) < 6e-4
         moves = step * np.eye(2)
         differences = np.stack([estimator.predict(fresh + h) - estimator.predict(fresh - h) for h in moves], -1)
         slopes = estimator.predict_gradient(fresh)
