@@ -114,14 +114,14 @@ def draw(rows, path):
     plt.close(figure)
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--budgets", nargs="+", type=float, default=BUDGETS, metavar="SECONDS")
     parser.add_argument("--functions", nargs="+", default=FUNCTIONS, choices=FUNCTIONS, metavar="NAME")
     parser.add_argument("--data", nargs="+", default=DATA, choices=DATA)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "anytime.csv")
     parser.add_argument("--table", type=Path, metavar="CSV", help="print this file, and fit nothing")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(arguments)
     path = arguments.table or arguments.out
     if not arguments.table:
         names = usable(arguments.functions)

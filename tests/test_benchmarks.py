@@ -216,6 +216,22 @@ def test_trust_says_which_models_miss_what_they_promise(trust, tmp_path, capsys)
         trust.main(["--out", str(out)])
 
 
+def test_little_time_is_measured_beside_a_process(monkeypatch, tmp_path, capsys):
+    pytest.importorskip("uqtestfuns")
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    anytime, out = import_module("anytime"), tmp_path / "anytime.csv"
+    case = ["--functions", "CurrinSine", "--data", "values", "--budgets", "0.05", "--out", str(out)]
+    anytime.main(case)
+    anytime.main(case)  # what is there is not measured again
+    assert [float(row["budget"]) for row in anytime.read(out)] == [anytime.PROCESS, 0.05]
+    assert "| values | the process | 1.00 | 0 of 1 |" in capsys.readouterr().out
+    assert out.with_suffix(".png").stat().st_size > 10_000
+    rows = [("a", 0, 0.1, 1.0), ("b", 0, 0.4, 2.0), ("a", 1, 0.05, 1.0), ("b", 1, 0.05, 1.2)]
+    keys = ("function", "budget", "error", "seconds")
+    anytime.print_summary([dict(zip(keys, map(str, row), strict=True)) | {"data": "values"} for row in rows])
+    assert "| values | 1 | 0.25 | 2 of 2 | 1.1 | 1.2 | 1 of 2 |" in capsys.readouterr().out
+
+
 def test_trust_has_rows_of_all_samples_that_are_documented(trust):
     rows = trust.read(BENCHMARKS / "results" / "trust.csv")
     kept = {(row["samples"], row["gradients"]) for row in rows if (row["model"], row["part"]) == ("sampled", "few")}
