@@ -103,7 +103,8 @@ def draw(rows, path):
             for kind, budget, ratios, seconds in summaries(rows)
             if kind == data and budget != PROCESS
         ]
-        ax.loglog(*np.transpose(points), style, color="C0", label=f"Surrogate, {data}")
+        if points:
+            ax.loglog(*np.transpose(points), style, color="C0", label=f"Surrogate, {data}")
     process = next(seconds for _, budget, _, seconds in summaries(rows) if budget == PROCESS)
     ax.plot(np.median(list(process.values())), 1.0, "D", color="C1", label="Gaussian process of scikit-learn, values")
     ax.set(xlabel="seconds of one core, median", ylabel="error / error of the process, geometric mean")
