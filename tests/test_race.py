@@ -127,23 +127,14 @@ class TestSchedule:
         race(engines, PLAIN)
         assert log == [(name, size) for size in (10, 100, 1000) for name in "abc"]
 
-    @pytest.mark.parametrize("n_jobs", [2, 5])
-    def test_engines_at_the_same_time_give_the_same(self, n_jobs):
-        def engines():
-            learned = {"learned": options(d=0.5), "learns": np.full((1, 1), 0.5)}
-            return [Known(options(a=1.0, b=2.0), others={"a": (0.7,)}, **learned) for _ in range(3)]
-
-        one, several = (race(engines(), PLAIN, n_jobs=n) for n in (1, n_jobs))
-        assert several.attempts == one.attempts
-        assert [each.candidate for each in several.judged] == [each.candidate for each in one.judged]
-
-    def test_an_error_of_one_engine_ends_the_others(self):
-        """Which check the clock between their candidates."""
-        clock = Clock()
-        long = Known(options(a=1.0), tuple(Effort(10 + i) for i in range(1000)), clock=clock)
-        with pytest.raises(ValueError, match="b is broken"):
-            race([long, Known(options(b=1.0), broken=("b",))], PLAIN, clock=clock, n_jobs=2)
-        assert clock.deadline == -np.inf
+    def test_engines_learn_what_was_known_before_the_step(self):
+        """The second engine learns from the first at the next step, whichever of both runs first."""
+        learner = Known(options(a=1.0), (Effort(10), Effort(10)), learned=options(d=1.0))
+        teacher = Known(options(b=1.0), (Effort(10),), learns=np.full((1, 1), 0.5))
+        for engines in ([teacher, learner], [learner, teacher]):
+            learner.log.clear()
+            race(engines, PLAIN)
+            assert [name for name, _ in learner.log] == ["a", "d"]
 
     def test_engines_begin_at_their_first_step(self):
         log = []

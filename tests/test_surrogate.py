@@ -49,18 +49,6 @@ def fitted(engines=None, n=60, budget=None, **options):
     return Surrogate(budget, engines=engines or SMALL, **options).fit(data.X, data.y, gradients=data.gradients), data
 
 
-@pytest.mark.parametrize("with_gradients", [False, True])
-def test_engines_at_the_same_time_give_the_same_model(with_gradients):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (40, 2))
-    y, gradients = np.sin(2 * X[:, 0]) * X[:, 1], np.stack([2 * np.cos(2 * X[:, 0]) * X[:, 1], np.sin(2 * X[:, 0])], 1)
-    options = {"gradients": gradients} if with_gradients else {}
-    one, two = (Surrogate(None, n_jobs=n, random_state=0).fit(X, y, **options) for n in (1, 2))
-    assert two.engine_ == one.engine_
-    assert_array_equal(two.predict(X), one.predict(X))
-    assert two.estimated_error_ == one.estimated_error_
-
-
 class TestChoice:
     def test_predictions_are_those_of_the_engine_that_is_chosen(self):
         # the bad one has three neurons of one width: its error is hundreds of times larger

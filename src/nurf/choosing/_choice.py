@@ -54,7 +54,6 @@ def decide(
     watch: Callable[[Attempt], None] | None = None,
     clock: Clock = NO_LIMIT,
     tolerated: tuple[type[Exception], ...] = (),
-    n_jobs: int = 1,
 ) -> Choice:
     """Return the best candidate of all engines.
 
@@ -69,10 +68,8 @@ def decide(
         The end of the time budget, which the engines share.
     tolerated : tuple of exception types
         Errors of an engine that end this engine, and not the race.
-    n_jobs : int
-        Number of engines that run at the same time.
     """
-    outcome = race(engines, policy, watch, clock, tolerated, n_jobs)
+    outcome = race(engines, policy, watch, clock, tolerated)
     if not outcome.best:
         raise NothingFittedError(outcome.failures)
     ordered = [outcome.best[place] for place in sorted(outcome.best)]

@@ -26,10 +26,6 @@ class Clock:
         """Let the deadline count: there is a model."""
         self._counts = True
 
-    def stop(self) -> None:
-        """End the budget now."""
-        self.deadline = float("-inf")
-
     @property
     def is_over(self) -> bool:
         """Whether the deadline has passed and counts."""

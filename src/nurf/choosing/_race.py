@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from nurf._types import Array
 from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
@@ -222,7 +219,7 @@ class Outcome:
 
 @dataclass(eq=False)
 class _Standing:
-    """An engine in the race: its candidates for the next size, of the present size and step, and the best of each."""
+    """An engine in the race: candidates for the next size, all of the present size, and the best of each size."""
 
     engine: Engine
     kept: list[Judged] = field(default_factory=list)
@@ -230,7 +227,6 @@ class _Standing:
     pool: dict[Hashable, Judged] = field(default_factory=dict)
     size: int = 0
     best: list[Judged] = field(default_factory=list)
-    judged: list[Judged] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -260,82 +256,55 @@ def race(
     watch: Callable[[Attempt], None] | None = None,
     clock: Clock = NO_LIMIT,
     tolerated: tuple[type[Exception], ...] = (),
-    n_jobs: int = 1,
 ) -> Outcome:
     """Return the best candidates of all engines, by successive halving over the efforts of a schedule.
 
     The schedule depends on the data alone: every engine makes its first effort before any makes its second, and what
-    engines learn from each other is what was known at the end of the step before. So the efforts of a step may be made
-    one after another, or ``n_jobs`` of them at a time. Time only decides where the schedule is cut: engines check the
-    ``clock``, which they share, and the race ends with the candidates that were judged. The clock counts once there is
-    a first candidate. An engine whose efforts cost much ends if it is far behind. An engine that fails with one of the
-    ``tolerated`` errors makes no further effort.
+    engines learn from each other is what was known at the end of the step before, so that their order in a step changes
+    nothing. Time only decides where the schedule is cut: engines check the ``clock``, which they share, and the race
+    ends with the candidates that were judged. The clock counts once there is a first candidate. An engine whose efforts
+    cost much ends if it is far behind. An engine that fails with one of the ``tolerated`` errors makes no further
+    effort.
     """
     standings = [_Standing(engine) for engine in engines]
-    judged: list[Judged] = []
+    everything: list[Judged] = []
+    attempts: list[Attempt] = []
     failures: dict[int, Exception] = {}
     finished = True
-    ends: tuple[type[Exception], ...] = (TimeUpError, *tolerated)
 
-    def make(standing: _Standing, effort: Effort, before: _Before) -> Exception | None:
-        def note(judged: Judged) -> None:
-            standing.judged.append(judged)
-            clock.start()
-            if watch is not None:
-                watch(judged.engine.record(judged))
+    def note(judged: Judged) -> None:
+        everything.append(judged)
+        attempts.append(judged.engine.record(judged))
+        clock.start()
+        if watch is not None:
+            watch(attempts[-1])
 
-        standing.judged = []
-        try:
-            _make(standing, effort, policy, before, note)
-        except ends as failure:
-            return failure
-        return None
-
-    with _workers(n_jobs, clock) as run:
-        for step in takewhile(lambda step: any(_has_more(engine, step) for engine in engines), count()):
-            if _is_exact(standings, policy.exact):
+    for step in takewhile(lambda step: any(_has_more(engine, step) for engine in engines), count()):
+        if not finished or _is_exact(standings, policy.exact):
+            break
+        places = [
+            place
+            for place, standing in enumerate(standings)
+            if not (standing.is_done or place in failures)
+            and standing.engine.first_step <= step
+            and _has_more(standing.engine, step)
+        ]
+        before = {place: _Before.of(standings[place], standings) for place in places}
+        for place in places:
+            effort = engines[place].efforts[step - engines[place].first_step]
+            try:
+                _make(standings[place], effort, policy, before[place], note)
+            except TimeUpError:
+                finished = False
                 break
-            places = [
-                place
-                for place, standing in enumerate(standings)
-                if not (standing.is_done or place in failures)
-                and standing.engine.first_step <= step
-                and _has_more(standing.engine, step)
-            ]
-            tasks = [
-                (standings[i], engines[i].efforts[step - engines[i].first_step], _Before.of(standings[i], standings))
-                for i in places
-            ]
-            for place, failure in zip(places, run(make, tasks), strict=False):
-                judged += standings[place].judged
-                if isinstance(failure, TimeUpError):
-                    finished = False
-                    break
-                if failure is not None:
-                    failures[place] = failure
-            if not finished:
-                break
+            except tolerated as failure:
+                failures[place] = failure
     for standing in standings:
         if standing.pool:
             _conclude(standing, policy)
     best = {place: standing.best for place, standing in enumerate(standings) if standing.best}
-    attempts = tuple(each.engine.record(each) for each in judged)
     seconds = tuple(standing.seconds for standing in standings)
-    return Outcome(best, tuple(judged), attempts, seconds, failures, finished)
-
-
-@contextmanager
-def _workers(n_jobs: int, clock: Clock) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Give a function that calls another one with some tuples of arguments, ``n_jobs`` at a time, in order."""
-    if n_jobs == 1:
-        yield lambda function, tasks: (function(*task) for task in tasks)
-        return
-    with threadpool_limits(1), ThreadPoolExecutor(n_jobs) as pool:
-        try:
-            yield lambda function, tasks: pool.map(lambda task: function(*task), tasks)
-        except BaseException:
-            clock.stop()  # so that the other threads end soon
-            raise
+    return Outcome(best, tuple(everything), tuple(attempts), seconds, failures, finished)
 
 
 def _has_more(engine: Engine, step: int) -> bool:

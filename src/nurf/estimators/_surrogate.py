@@ -10,7 +10,6 @@ from html import escape
 from typing import Any, overload
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -129,9 +128,6 @@ class Surrogate(NetworkRegressor):
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
-    n_jobs : int or None, default None
-        Number of engines that run at the same time, in threads with one thread of linear algebra each. None for 1, or
-        what ``joblib.parallel_config`` says; -1 for all processors. The model does not depend on it.
     random_state : int, RandomState, Generator or None, default None
         Seed of the random numbers of all engines.
     verbose : int, default 0
@@ -187,14 +183,12 @@ class Surrogate(NetworkRegressor):
         *,
         engines: Any = "auto",
         check_gradients: str | bool = "warn",
-        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.time_budget = time_budget
         self.engines = engines
         self.check_gradients = check_gradients
-        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -247,8 +241,7 @@ class Surrogate(NetworkRegressor):
         """Return the choice between the candidates of all engines, and note the engines that failed."""
         places = {id(model): place for place, (_, model) in enumerate(models)}
         try:
-            n_jobs = effective_n_jobs(self.n_jobs)
-            choice = decide([each.engine for each in contenders], POLICY, progress, clock, FAILURES, n_jobs)
+            choice = decide([each.engine for each in contenders], POLICY, progress, clock, FAILURES)
             failed = choice.failures
         except NothingFittedError as nothing:
             choice, failed = None, nothing.args[0]
