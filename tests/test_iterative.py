@@ -149,7 +149,7 @@ def test_fits_choose_alpha_and_say_how_they_came_there(forced, rule, very_many, 
 
 def test_reports_and_files_have_the_iterations(forced, tmp_path):
     jet = make_jet(200)
-    model = RandomFeatureRegressor(60, width=1.0, density="uniform", tail="constant", random_state=0)
+    model = RandomFeatureRegressor(60, width=1.0, density="uniform", tail="constant", alpha=1e-9, random_state=0)
     model.fit(jet.X, jet.y)
     assert model.fit_.stage.convergence is not None
     assert "conjugate gradients" in str(model.report())
