@@ -113,12 +113,11 @@ def _mean_and_spread(numbers: Array, weights: Array) -> tuple[float, float]:
 def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], n_draws: int) -> float:
     """Return the factor by which the error of a winner is too small because it is the best of several candidates.
 
-    Samples are drawn with replacement. The candidate ``c`` with the smallest error at the drawn samples is judged at
-    the samples that were not drawn, and so is the winner ``w``. With the mean squares ``in`` and ``out`` at both::
+    Samples are drawn with replacement. The candidate with the smallest mean square error at the drawn samples is judged
+    at the samples that were not drawn, and so is the winner (Tsamardinos, Greasidou and Borboudakis 2018,
+    doi:10.1007/s10994-018-5714-4). With the means of both over all draws::
 
-        log factor^2 = mean log(out_c / in_c) - mean log(out_w / in_w), at least 0.
-
-    The second term is what few large errors do to the ratio without any choice.
+        factor^2 = mean square of the chosen / mean square of the winner, at least 1.
 
     Parameters
     ----------
@@ -142,6 +141,5 @@ def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], n_draws
     inside, outside = (
         np.maximum(drawn @ squares / drawn.sum(axis=1)[:, None], TINY) for drawn in (counts[known], others[known])
     )
-    ratios = np.log(outside / inside)
-    chosen = ratios[np.arange(len(ratios)), np.argmin(inside, axis=1)]
-    return float(np.exp(max(0.0, np.mean(chosen - ratios[:, 0]) / 2)))
+    chosen = outside[np.arange(len(outside)), np.argmin(inside, axis=1)]
+    return float(np.sqrt(max(1.0, np.mean(chosen) / np.mean(outside[:, 0]))))
