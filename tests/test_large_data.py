@@ -287,7 +287,7 @@ class TestWhatIsFitted:
         fresh, values, _ = make(2000, seed=5, noise=0.3)
         error = np.sqrt(np.mean((fitted.predict(fresh) - values) ** 2))
         assert abs(np.log(fitted.estimated_error_ / error)) < 4 * np.hypot(0.05, 0.016)
-        assert "leave-one-out at " in str(fitted.report())
+        assert "samples that left the fit" in str(fitted.report())
 
     def test_intervals_hold(self, few):
         X, y, gradients = make(1000, noise=0.3)
