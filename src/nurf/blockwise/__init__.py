@@ -2,7 +2,7 @@
 
 from nurf.blockwise._checkpoint import Checkpoint, fingerprint
 from nurf.blockwise._driver import Blocks, Survey, Way, fit_in_blocks
-from nurf.blockwise._sampled import Absorb, Accumulation, Running, SampledBlocks, Solution
+from nurf.blockwise._sampled import Absorb, Accumulation, Running, SampledBlocks, Solution, with_errors_at
 from nurf.blockwise._trained import TrainedBlocks
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "Way",
     "fingerprint",
     "fit_in_blocks",
+    "with_errors_at",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,8 @@ from nurf._scaling import Kind, Scaling, is_ball
 from nurf.blockwise._checkpoint import Checkpoint
 from nurf.data import Stream, Summary, Units, canonical, radius, relative, summarised, weighted
 from nurf.jets import Jet
+
+PASS_SHARE = 0.7  # of the time that is left may be taken by a pass over all blocks, as it is predicted
 
 FirstFit = TypeVar("FirstFit")
 State = TypeVar("State")
@@ -32,18 +35,22 @@ class Survey:
         The extent of the data, and two samples of rows.
     seed : int
         Of the samples.
+    seconds : float
+        Time that the pass took.
     """
 
     stream: Stream
     summary: Summary
     seed: int
+    seconds: float
 
     @classmethod
     def of(cls, stream: Stream, seed: int, max_rows: int) -> Survey:
         """Return what a pass over the blocks finds out, with at most ``max_rows`` rows in the first sample."""
+        start = time.perf_counter()
         summary = stream.map_reduce(partial(summarised, seed=seed, n_raced=max_rows), add)
         summary.require_weights()
-        return cls(stream, summary, seed)
+        return cls(stream, summary, seed, time.perf_counter() - start)
 
     def all_rows(self) -> Jet | None:
         """Return all rows as ``fit`` takes them from arrays in memory, or None if they are too many for the samples."""
@@ -61,7 +68,7 @@ class Survey:
         """Return the blocks and their samples in scaled units."""
         units = Units(scaling, self.summary.mean_weight)
         sample, held = (weighted(kept, units) for kept in (self.summary.raced, self.summary.held))
-        return Blocks(self.stream, self.summary, self.seed, units, sample, held)
+        return Blocks(self.stream, self.summary, self.seed, self.seconds, units, sample, held)
 
 
 @dataclass(frozen=True, eq=False)

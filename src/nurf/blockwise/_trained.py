@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from nurf.blockwise._driver import Blocks
+from nurf.blockwise._driver import PASS_SHARE, Blocks
+from nurf.choosing import Clock, TimeUpError
 from nurf.data import Block, read_block
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._deep import DeepSpec, as_network, as_parameters, in_training_units, squared_errors
@@ -148,6 +149,21 @@ class TrainedBlocks:
     spec: DeepSpec
     longer: bool
     verbose: int
+
+    def in_time(self, fit: DeepFit, blocks: Blocks, clock: Clock) -> TrainedBlocks:
+        """Return the way with as many steps as a clock leaves time for, after a fit to the sample.
+
+        Raises ``TimeUpError`` if these are less than a share of the steps on the sample.
+        """
+        wanted, of_step = (
+            self._training(blocks, fit).spec.n_steps,
+            sum(each.seconds for each in fit.history) / fit.n_steps,
+        )
+        left = min(PASS_SHARE * clock.left - blocks.seconds, wanted * of_step)
+        n_steps = int(left / of_step)
+        if n_steps < SAMPLE_SHARE * self.spec.n_steps:
+            raise TimeUpError
+        return replace(self, spec=replace(self.spec, n_steps=n_steps), longer=False)
 
     def fit(self, blocks: Blocks, rng: np.random.Generator) -> DeepFit:
         """Return the fit to the sample, after a share of the steps."""

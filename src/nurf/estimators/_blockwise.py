@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -12,6 +13,7 @@ from typing import Any, ClassVar, Self
 from nurf._scaling import Scaling
 from nurf._validation import is_whole
 from nurf.blockwise import Blocks, Checkpoint, Survey, Way, fingerprint, fit_in_blocks
+from nurf.choosing import Clock, Judged
 from nurf.data import DerivativeCheck, IterableStream, Observations, Stream
 from nurf.engines._sampled import MAX_ROWS
 from nurf.estimators._base import NetworkRegressor, unchanged_on_error
@@ -166,6 +168,42 @@ class BlockwiseRegressor(NetworkRegressor):
     @abstractmethod
     def _way(self, blocks: Blocks, found: list[Warning]) -> Way[Any, Any, Any, Any]:
         """Return how blocks are fitted, as the parameters say, and note warnings in ``found``."""
+
+    @property
+    def _goes_on(self) -> bool:  # type: ignore[override]
+        return not self._needs_memory()
+
+    def _go_on(self, judged: Judged, fit: Any, blocks: Blocks, clock: Clock, verbose: int) -> list[Warning]:
+        """Fit a candidate of a race to all blocks in the time that a clock leaves, and set the attributes.
+
+        Parameters
+        ----------
+        judged : Judged
+            The candidate.
+        fit : Fit
+            Its fit to the sample.
+        blocks : Blocks
+            The data, in its units.
+        clock : Clock
+        verbose : int
+
+        Returns
+        -------
+        list of Warning
+
+        Raises
+        ------
+        TimeUpError
+            If there is not enough time.
+        """
+        way, first = self._in_time(judged, fit, blocks, clock)
+        way = replace(way, verbose=verbose)
+        absorbed = way.absorb(blocks, first, None, lambda _: clock.check())
+        return self._set_blockwise(way.finish(blocks, first, absorbed), blocks, None)
+
+    @abstractmethod
+    def _in_time(self, judged: Judged, fit: Any, blocks: Blocks, clock: Clock) -> tuple[Any, Any]:
+        """Return how a candidate goes on in the time that a clock leaves, and the fit to the sample it goes on from."""
 
     @abstractmethod
     def _set_blockwise(self, result: Any, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
