@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import add
 from typing import ClassVar, Protocol, TypeVar
@@ -14,6 +14,7 @@ import numpy as np
 from nurf._scaling import Kind, Scaling, is_ball
 from nurf.blockwise._checkpoint import Checkpoint
 from nurf.data import Stream, Summary, Units, canonical, radius, relative, summarised, weighted
+from nurf.engines import Fit
 from nurf.jets import Jet
 
 PASS_SHARE = 0.7  # of the time that is left may be taken by a pass over all blocks, as it is predicted
@@ -22,6 +23,7 @@ FirstFit = TypeVar("FirstFit")
 State = TypeVar("State")
 Absorbed = TypeVar("Absorbed")
 Result = TypeVar("Result", covariant=True)
+AnyFit = TypeVar("AnyFit", bound=Fit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,3 +129,9 @@ def fit_in_blocks(
     result = way.finish(blocks, fit, way.absorb(blocks, fit, state, lambda state: file.write(fit, state)))
     file.remove()
     return result
+
+
+def with_errors_at(fit: AnyFit, held: Jet) -> AnyFit:
+    """Return a fit with its errors at rows that it did not see, which have the weights of the rows they stand for."""
+    weights = held.weights(0)
+    return replace(fit, output_errors=np.sqrt(weights @ fit.network.errors(held) ** 2 / weights.sum()))

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import add
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from nurf._scaling import Scaling
 from nurf._types import Array, Index, Precision
-from nurf.blockwise._driver import PASS_SHARE, Blocks
+from nurf.blockwise._driver import PASS_SHARE, Blocks, with_errors_at
 from nurf.choosing import Clock, TimeUpError
 from nurf.data import HELD_ROWS, Block, Reservoir, Tree, Units, read_block, uniform_numbers, weighted
 from nurf.engines._crossfit import CrossFit
-from nurf.engines._fit import Fit, ShallowFit
+from nurf.engines._fit import ShallowFit
 from nurf.engines._outer import fit_ridge
 from nurf.engines._progress import watch_blocks
 from nurf.engines._sampled import FIRST_SIZE
@@ -26,8 +26,6 @@ from nurf.networks import Features
 from nurf.solvers import LeaveOneOut, Loss, Rule
 from nurf.solvers.ridge import HeldOut, NormalEquations, Posterior, PrimalRidge
 from nurf.solvers.ridge._selection import TOLERANCE
-
-AnyFit = TypeVar("AnyFit", bound=Fit)
 
 SOLVING = 12  # rows, for each neuron, take as long as the solution: 3.7 s for 2400 neurons, and 200,000 rows 26 s
 MANY_ROWS = 20  # for each neuron, with which a smaller alpha costs nothing: ...
@@ -135,12 +133,6 @@ def with_held_rows(fit: ShallowFit, equations: NormalEquations, held: Jet) -> Sh
     (coefficients,) = ridge.solve(np.array([fit.alpha * (ridge.feature_energy or 1.0)]))
     network = replace(fit.network, coefficients=coefficients.reshape(fit.network.coefficients.shape))
     return replace(fit, network=network, ridge_alpha=fit.alpha * (ridge.feature_energy or 1.0))
-
-
-def with_errors_at(fit: AnyFit, held: Jet) -> AnyFit:
-    """Return a fit with its errors at rows that it did not see, which have the weights of the rows they stand for."""
-    weights = held.weights(0)
-    return replace(fit, output_errors=np.sqrt(weights @ fit.network.errors(held) ** 2 / weights.sum()))
 
 
 @dataclass(frozen=True, eq=False)

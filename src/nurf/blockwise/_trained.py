@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nurf.blockwise._driver import PASS_SHARE, Blocks
+from nurf.blockwise._driver import PASS_SHARE, Blocks, with_errors_at
 from nurf.choosing import Clock, TimeUpError
 from nurf.data import Block, read_block
 from nurf.engines._crossfit import CrossFit
@@ -97,14 +97,14 @@ class BlockTraining:
         fit = replace(
             before,
             network=network,
-            output_errors=crossfit.output_errors,
             crossfit=crossfit,
             folds=replace(before.folds, networks=(network,)),
         )
         valued = held.with_values()
         error = float(np.sqrt(np.average(squared_errors(network, valued), weights=valued.weights(0))))
         done = DeepCycle(so_far + state.run.step, last_loss((state.run,)), error, state.seconds, ALL_BLOCKS)
-        return (replace(fit, history=(*before.history, done)) if fit.error < before.error else before), done
+        fit, before = with_errors_at(replace(fit, history=(*before.history, done)), held), with_errors_at(before, held)
+        return (fit if fit.error < before.error else before), done
 
 
 @dataclass(frozen=True, eq=False)

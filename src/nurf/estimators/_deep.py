@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._scaling import Scaling
 from nurf._validation import is_number, is_whole
 from nurf.activations import Sigmoid
-from nurf.blockwise import Blocks, TrainedBlocks, with_errors_at
+from nurf.blockwise import Blocks, TrainedBlocks
 from nurf.choosing import NO_LIMIT, POLICY, Clock, Judged, decide
 from nurf.data import DerivativeCheck, Observations, checked_gradients, split
 from nurf.densities import Density, Nonlocal, Uniform
@@ -243,7 +243,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         return TrainedBlocks(spec, self.steps == "auto" and self.time_budget is None, self._verbosity())
 
     def _in_time(self, judged: Judged, fit: DeepFit, blocks: Blocks, clock: Clock) -> tuple[TrainedBlocks, DeepFit]:
-        return self._way(blocks, []).in_time(fit, blocks, clock), with_errors_at(fit, blocks.held)
+        return self._way(blocks, []).in_time(fit, blocks, clock), fit
 
     def _set_blockwise(
         self, result: tuple[DeepFit, DeepSpec], blocks: Blocks, check: DerivativeCheck | None
