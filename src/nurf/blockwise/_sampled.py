@@ -19,7 +19,7 @@ from nurf.data import HELD_ROWS, Block, Reservoir, Tree, Units, read_block, unif
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._fit import ShallowFit
 from nurf.engines._outer import fit_ridge
-from nurf.engines._progress import watch_blocks
+from nurf.engines._progress import warn_if_long, watch_blocks
 from nurf.engines._sampled import FIRST_SIZE
 from nurf.jets import Jet
 from nurf.networks import Features
@@ -234,10 +234,16 @@ class SampledBlocks:
         """Return the normal equations of all blocks without the held rows."""
         task = replace(Absorb.by(fit, blocks.units, self.dtype), held=blocks.summary.held.rows)
         n_rows, n_held = blocks.summary.n_rows, len(task.held)
-        progress = watch_blocks(n_rows, task.problems, self.verbose)
+        warn_if_long(n_rows, task.problems)
         watchers = [] if after is None else [after]
+
+        def done(tree: Tree[Accumulation]) -> int:
+            return n_held + sum(total.n_rows for _, total in tree.runs)
+
+        before = done(Tree() if state is None else state)
+        progress = watch_blocks("samples added up", n_rows, before, self.verbose)
         if progress is not None:
-            watchers.append(lambda tree: progress(n_held + sum(total.n_rows for _, total in tree.runs)))
+            watchers.append(lambda tree: progress(done(tree)))
 
         def watch(tree: Tree[Accumulation]) -> None:
             for watcher in watchers:

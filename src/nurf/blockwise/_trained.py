@@ -15,7 +15,7 @@ from nurf.data import Block, read_block
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._deep import DeepSpec, as_network, as_parameters, in_training_units, squared_errors
 from nurf.engines._deep_fit import ALL_BLOCKS, DeepCycle, DeepFit
-from nurf.engines._progress import watch_attempts, watch_cycles
+from nurf.engines._progress import watch_attempts, watch_blocks, watch_cycles
 from nurf.engines._trained import fit_trained, last_loss, network_in_training_units
 from nurf.jets import Jet
 from nurf.solvers import VALUES_ONLY
@@ -182,8 +182,18 @@ class TrainedBlocks:
             return training.advanced(state, blocks.units(jet[trains]))
 
         state = training.start() if state is None else state
-        while state.number < training.n_passes * training.n_blocks:
-            state = blocks.stream.fold(advanced, state, state.number % training.n_blocks, after)
+        total = training.n_passes * training.n_blocks
+        progress = watch_blocks(f"blocks in {training.n_passes} passes trained on", total, state.number, self.verbose)
+        watchers = [] if after is None else [after]
+        if progress is not None:
+            watchers.append(lambda state: progress(state.number))
+
+        def watch(state: BlockRun) -> None:
+            for watcher in watchers:
+                watcher(state)
+
+        while state.number < total:
+            state = blocks.stream.fold(advanced, state, state.number % training.n_blocks, watch)
             if not state.number or state.number % training.n_blocks:
                 raise ValueError(f"blocks must be the same each time, got {training.n_blocks} and then another number")
         return replace(state, seconds=time.perf_counter() - began)

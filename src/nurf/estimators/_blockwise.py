@@ -15,6 +15,7 @@ from nurf._validation import is_whole
 from nurf.blockwise import Blocks, Checkpoint, Survey, Way, fingerprint, fit_in_blocks
 from nurf.choosing import Clock, Judged
 from nurf.data import DerivativeCheck, IterableStream, Observations, Stream
+from nurf.engines._progress import say_surveyed
 from nurf.engines._sampled import MAX_ROWS
 from nurf.estimators._base import NetworkRegressor, unchanged_on_error
 from nurf.estimators._parameters import as_generator
@@ -124,6 +125,7 @@ class BlockwiseRegressor(NetworkRegressor):
         if path is not None and not isinstance(self.random_state, Integral):
             raise ValueError(f"`checkpoint` needs a number as `random_state`, got {self.random_state!r}")
         survey = Survey.of(stream, int(rng.integers(2**62)), MAX_ROWS)
+        say_surveyed(survey.summary.n_rows, survey.seconds, self._verbosity())
         self.n_features_in_ = survey.summary.layout[0]
         few = survey.all_rows()
         if few is not None:
