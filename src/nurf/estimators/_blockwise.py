@@ -49,7 +49,7 @@ class BlockwiseRegressor(NetworkRegressor):
         """Fit the network to values and derivatives, in memory, on disk or on a cluster.
 
         Up to 20,000 rows are read at once. More are read in blocks (``numpy.memmap``, HDF5, zarr, Dask arrays, and for
-        ``RandomFeatureRegressor`` arrays in memory): see ``docs/large_data.md``.
+        ``RandomFeatureRegressor`` and ``Surrogate`` arrays in memory): see ``docs/large_data.md``.
 
         Parameters
         ----------
@@ -61,6 +61,7 @@ class BlockwiseRegressor(NetworkRegressor):
         checkpoint : str or path-like, optional
             A file in which the state of a fit to more than 20,000 rows is kept while it runs. If the process is killed,
             the same call goes on from there. ``random_state`` must be a number. The file is removed in the end.
+            ``Surrogate`` keeps none, because its fits end with ``time_budget``.
 
         Returns
         -------

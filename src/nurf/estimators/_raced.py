@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,9 +61,16 @@ class Raced:
         """Return the contender to which a candidate belongs."""
         return next(each for each in self.contenders if each.engine is judged.engine)
 
+    @cached_property
     def fit(self) -> Any:
-        """Return the fit of the candidate that was chosen."""
+        """The fit of the candidate that was chosen."""
         return self.winner.prepared.fit(self.choice)
+
+    def fit_of(self, judged: Judged) -> Any:
+        """Return the fit of a candidate."""
+        if judged is self.choice.winner:
+            return self.fit
+        return self.contender(judged).prepared.fit(replace(self.choice, winner=judged))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +156,7 @@ class RacedBlocks:
     def finish(self, blocks: Blocks, fit: tuple[Raced, float], absorbed: list[OnAllRows]) -> RacedOnBlocks:
         """Return the winner of the race, or a candidate that was fitted to all rows if its error is smaller."""
         raced, _ = fit
-        of_sample = with_errors_at(raced.fit(), raced.winner.prepared.scaling(blocks.held))
+        of_sample = with_errors_at(raced.fit, raced.winner.prepared.scaling(blocks.held))
         best = min(absorbed, key=lambda each: each.model.fit_.error, default=None)
         better = best is not None and best.model.fit_.error < of_sample.error
         return RacedOnBlocks(raced, of_sample, best if better else None)
@@ -158,8 +166,8 @@ class RacedBlocks:
         contender, clock = raced.contender(judged), Clock(time.perf_counter() + seconds)
         clock.start()
         model, units = copy(contender.model), blocks.blocks(contender.prepared.scaling)
-        fit = contender.prepared.fit(replace(raced.choice, winner=judged))
         try:
-            return [OnAllRows(judged, model, model._go_on(judged, fit, units, clock, self.verbose))]
+            found = model._go_on(judged, raced.fit_of(judged), units, clock, self.verbose)
+            return [OnAllRows(judged, model, found)]
         except TimeUpError:
             return []

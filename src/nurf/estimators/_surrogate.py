@@ -117,6 +117,9 @@ class Surrogate(BlockwiseRegressor):
     directions were not enough. If there are many samples, neurons are also sampled in the linear map of the inputs that
     infinitely wide networks learn.
 
+    With more than 20,000 rows, engines race on a sample of them for half of the time. Sampled and trained networks that
+    are not far behind go on with all rows, and rows that are held back choose between these and the winner of the race.
+
     Parameters
     ----------
     time_budget : float or None, default 20
@@ -199,7 +202,7 @@ class Surrogate(BlockwiseRegressor):
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         start = time.perf_counter()
         raced = self._raced(jet, validation, self._generator(), start + self._budget())
-        return self._set_raced(raced, raced.winner, raced.fit())
+        return self._set_raced(raced, raced.winner, raced.fit)
 
     def _raced(self, jet: Jet, validation: Any, rng: np.random.Generator, deadline: float) -> Raced:
         """Return the race between all engines on given data."""
