@@ -423,6 +423,18 @@ class TestSurrogate:
         X, y, _ = make(6000, noise=2.0)
         fitted = self.surrogate(RandomFeatureRegressor(400)).fit(X, y)
         assert len(fitted.model_.hyperplanes_) == 400
+        assert fitted.finished_
+
+    def test_fewer_neurons_if_time_is_short(self, few, monkeypatch):
+        """A tenth of the neurons take a hundredth of the time; then more time would give another model."""
+        monkeypatch.setattr("nurf.blockwise._sampled.SampledBlocks.affordable", lambda *_: 40)
+        X, y, _ = make(1000)
+        fitted = self.surrogate(model(60, gradient_weight=0.0, density="uniform")).fit(X, y)
+        whole = model(60, gradient_weight=0.0, density="uniform").fit(X, y)
+        assert len(fitted.model_.hyperplanes_) == 40
+        assert not fitted.finished_
+        assert fitted.model_.n_samples_ == 1000
+        assert np.sqrt(np.mean((fitted.predict(X) - whole.predict(X)) ** 2)) < 0.1
 
     def test_what_wins_on_the_sample_may_stay(self, few):
         """A smooth function without noise: a process with learned scales, which cannot go on, is far ahead."""

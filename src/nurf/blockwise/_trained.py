@@ -150,20 +150,17 @@ class TrainedBlocks:
     longer: bool
     verbose: int
 
-    def in_time(self, fit: DeepFit, blocks: Blocks, clock: Clock) -> TrainedBlocks:
-        """Return the way with as many steps as a clock leaves time for, after a fit to the sample.
+    def in_time(self, fit: DeepFit, blocks: Blocks, clock: Clock) -> tuple[TrainedBlocks, bool]:
+        """Return the way with as many steps as a clock leaves time for, and whether these are all.
 
-        Raises ``TimeUpError`` if these are less than a share of the steps on the sample.
+        Steps take as long as on the sample. Raises ``TimeUpError`` if there is time for less than a small share.
         """
-        wanted, of_step = (
-            self._training(blocks, fit).spec.n_steps,
-            sum(each.seconds for each in fit.history) / fit.n_steps,
-        )
-        left = min(PASS_SHARE * clock.left - blocks.seconds, wanted * of_step)
-        n_steps = int(left / of_step)
-        if n_steps < SAMPLE_SHARE * self.spec.n_steps:
+        wanted, seconds = self._training(blocks, fit).spec.n_steps, sum(cycle.seconds for cycle in fit.history)
+        left = PASS_SHARE * clock.left - blocks.seconds
+        n_steps = int(min(wanted, max(left, 0.0) * fit.n_steps / seconds))
+        if n_steps < self.spec.options.cycle(SAMPLE_SHARE, self.spec.n_steps):
             raise TimeUpError
-        return replace(self, spec=replace(self.spec, n_steps=n_steps), longer=False)
+        return replace(self, spec=replace(self.spec, n_steps=n_steps), longer=False), n_steps == wanted
 
     def fit(self, blocks: Blocks, rng: np.random.Generator) -> DeepFit:
         """Return the fit to the sample, after a share of the steps."""

@@ -176,7 +176,9 @@ class BlockwiseRegressor(NetworkRegressor):
     def _goes_on(self) -> bool:  # type: ignore[override]
         return not self._needs_memory()
 
-    def _go_on(self, judged: Judged, fit: Any, blocks: Blocks, clock: Clock, verbose: int) -> list[Warning]:
+    def _go_on(
+        self, judged: Judged, fit: Any, blocks: Blocks, clock: Clock, verbose: int
+    ) -> tuple[list[Warning], bool]:
         """Fit a candidate of a race to all blocks in the time that a clock leaves, and set the attributes.
 
         Parameters
@@ -192,21 +194,26 @@ class BlockwiseRegressor(NetworkRegressor):
 
         Returns
         -------
-        list of Warning
+        warnings : list of Warning
+        is_whole : bool
+            Whether there was time for all neurons or steps.
 
         Raises
         ------
         TimeUpError
             If there is not enough time.
         """
-        way, first = self._in_time(judged, fit, blocks, clock)
+        way, first, is_whole = self._in_time(judged, fit, blocks, clock)
         way = replace(way, verbose=verbose)
         absorbed = way.absorb(blocks, first, None, lambda _: clock.check())
-        return self._set_blockwise(way.finish(blocks, first, absorbed), blocks, None)
+        return self._set_blockwise(way.finish(blocks, first, absorbed), blocks, None), is_whole
 
     @abstractmethod
-    def _in_time(self, judged: Judged, fit: Any, blocks: Blocks, clock: Clock) -> tuple[Any, Any]:
-        """Return how a candidate goes on in the time that a clock leaves, and the fit to the sample it goes on from."""
+    def _in_time(self, judged: Judged, fit: Any, blocks: Blocks, clock: Clock) -> tuple[Any, Any, bool]:
+        """Return how a candidate goes on in the time that a clock leaves, and from which fit to the sample.
+
+        The last result is whether there is time for all neurons or steps.
+        """
 
     @abstractmethod
     def _set_blockwise(self, result: Any, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:

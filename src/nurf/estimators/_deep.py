@@ -242,8 +242,11 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         spec = self._with_steps(self._spec(blocks.sample, found), blocks.sample)
         return TrainedBlocks(spec, self.steps == "auto" and self.time_budget is None, self._verbosity())
 
-    def _in_time(self, judged: Judged, fit: DeepFit, blocks: Blocks, clock: Clock) -> tuple[TrainedBlocks, DeepFit]:
-        return self._way(blocks, []).in_time(fit, blocks, clock), fit
+    def _in_time(
+        self, judged: Judged, fit: DeepFit, blocks: Blocks, clock: Clock
+    ) -> tuple[TrainedBlocks, DeepFit, bool]:
+        way, is_whole = self._way(blocks, []).in_time(fit, blocks, clock)
+        return way, fit, is_whole
 
     def _set_blockwise(
         self, result: tuple[DeepFit, DeepSpec], blocks: Blocks, check: DerivativeCheck | None

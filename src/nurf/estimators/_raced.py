@@ -84,11 +84,14 @@ class OnAllRows:
     model : NetworkRegressor
         Fitted to all rows; its error is that at the held rows.
     warnings : list of Warning
+    is_whole : bool
+        Whether there was time for all neurons or steps.
     """
 
     judged: Judged
     model: NetworkRegressor
     warnings: list[Warning]
+    is_whole: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +101,7 @@ class RacedOnBlocks:
     Parameters
     ----------
     raced : Raced
-        The race on the sample.
+        The race on the sample, which is not finished if candidates that went on had too little time.
     fit : Fit
         The fit of its winner, with its errors at the held rows.
     better : OnAllRows or None
@@ -142,32 +145,38 @@ class RacedBlocks:
 
     def absorb(
         self, blocks: Blocks, fit: tuple[Raced, float], state: None, after: Callable[[None], None] | None
-    ) -> list[OnAllRows]:
-        """Return candidates of the race after all blocks; each has its share of the time that is left."""
-        (raced, end), found = fit, list[OnAllRows]()
+    ) -> tuple[OnAllRows | None, ...]:
+        """Return candidates of the race after all blocks; each has its share of the time that is left.
+
+        None stands for one that did not have enough.
+        """
+        (raced, end), found = fit, list[OnAllRows | None]()
         limit = POLICY.factor * raced.choice.winner.error
         going = [each for each in raced.choice.finalists if raced.contender(each).model._goes_on]
         going = sorted((each for each in going if each.error <= limit), key=lambda each: each.error)
         for n_done, judged in enumerate(going):
             left = (end - time.perf_counter()) / (len(going) - n_done)
-            found += [] if left <= blocks.seconds else self._on_all_rows(raced, judged, blocks, left)
-        return found
+            found.append(self._on_all_rows(raced, judged, blocks, left) if left > blocks.seconds else None)
+        return tuple(found)
 
-    def finish(self, blocks: Blocks, fit: tuple[Raced, float], absorbed: list[OnAllRows]) -> RacedOnBlocks:
+    def finish(self, blocks: Blocks, fit: tuple[Raced, float], absorbed: tuple[OnAllRows | None, ...]) -> RacedOnBlocks:
         """Return the winner of the race, or a candidate that was fitted to all rows if its error is smaller."""
         raced, _ = fit
         of_sample = with_errors_at(raced.fit, raced.winner.prepared.scaling(blocks.held))
-        best = min(absorbed, key=lambda each: each.model.fit_.error, default=None)
+        done = [each for each in absorbed if each is not None]
+        best = min(done, key=lambda each: each.model.fit_.error, default=None)
         better = best is not None and best.model.fit_.error < of_sample.error
-        return RacedOnBlocks(raced, of_sample, best if better else None)
+        whole = len(done) == len(absorbed) and all(each.is_whole for each in done)
+        choice = replace(raced.choice, finished=raced.choice.finished and whole)
+        return RacedOnBlocks(replace(raced, choice=choice), of_sample, best if better else None)
 
-    def _on_all_rows(self, raced: Raced, judged: Judged, blocks: Blocks, seconds: float) -> list[OnAllRows]:
-        """Return a candidate after all blocks, or nothing if there is not enough time."""
+    def _on_all_rows(self, raced: Raced, judged: Judged, blocks: Blocks, seconds: float) -> OnAllRows | None:
+        """Return a candidate after all blocks, or None if there is not enough time."""
         contender, clock = raced.contender(judged), Clock(time.perf_counter() + seconds)
         clock.start()
         model, units = copy(contender.model), blocks.blocks(contender.prepared.scaling)
         try:
-            found = model._go_on(judged, raced.fit_of(judged), units, clock, self.verbose)
-            return [OnAllRows(judged, model, found)]
+            found, is_whole = model._go_on(judged, raced.fit_of(judged), units, clock, self.verbose)
         except TimeUpError:
-            return []
+            return None
+        return OnAllRows(judged, model, found, is_whole)

@@ -318,11 +318,11 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
 
     def _in_time(
         self, judged: Judged, fit: ShallowFit, blocks: Blocks, clock: Clock
-    ) -> tuple[SampledBlocks, tuple[ShallowFit, ...]]:
+    ) -> tuple[SampledBlocks, tuple[ShallowFit, ...], bool]:
         engine: SampledEngine = judged.engine  # type: ignore[assignment]
         way = self._way(blocks, [])
         size = way.affordable(fit, blocks, engine.sizes[-1], clock)
-        return way, (replace(engine.sized(judged, fit, size), attempts=fit.attempts),)
+        return way, (replace(engine.sized(judged, fit, size), attempts=fit.attempts),), size == engine.sizes[-1]
 
     def _set_blockwise(self, result: Solution, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
         return self._set_result(result, check)
