@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from html import escape
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._reduction import few_directions
 from nurf._scaling import Scaling
 from nurf._validation import is_number
+from nurf._warping import Warping
 from nurf.choosing import POLICY, Choice, Clock, Engine, NothingFittedError, decide
 from nurf.data import DerivativeCheck, checked_gradients, split
 from nurf.engines._progress import RaceProgress, watch_attempts
@@ -26,6 +27,7 @@ from nurf.estimators._parameters import choose
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
 from nurf.estimators._sparse import SparseFeatureRegressor
+from nurf.estimators._warped import least
 from nurf.jets import Jet
 
 DEFAULT_ENGINES = ("wide", "sampled", "trained")
@@ -125,6 +127,20 @@ class Surrogate(NetworkRegressor):
         The engines: "wide", "sampled", "trained", "sparse" (``SparseFeatureRegressor``, which checks the deadline
         between the steps of its path only), or regressors of this package, with their own parameters. "auto" is wide,
         sampled and trained networks, whatever the number of samples. In doubt the earlier engine of two is taken.
+    target : {"auto", "log", "asinh", None} or sequence of these, default None
+        How values are transformed before the fit; a sequence has an entry for each output. "log" is for positive values
+        over decades, "asinh" for heavy tails of both signs: ``asinh(y / s)`` with the median ``s`` of ``|y|``.
+        Derivatives follow by the chain rule. Everything else is in the units of the data: predictions are
+        transformed back (a median rather than a mean), and so are the ends of intervals; a standard deviation is
+        half the distance of the values one standard deviation of the transformed value above and below. Errors by which
+        fits are judged are those of the values, not of their transforms. "auto" also fits transformed values if the
+        data ask for it: their logarithms if they are positive, span more than a decade, and their mean is nearer to
+        the middle of the range in logarithms; asinh if some are not positive and the largest ``|y|`` is more than ten
+        times the median. What has the smaller estimated error is taken.
+    inputs : {"auto", "log", None}, sequence or dict of these, default None
+        Inputs whose logarithms the networks see: all, an entry for each input, or a dict from names (or numbers) of
+        inputs. They must be positive, at predictions, too. "auto" also fits logarithms of those inputs that are spread
+        over more than a decade, as for ``target``.
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
@@ -150,6 +166,8 @@ class Surrogate(NetworkRegressor):
         The fit in scaled units.
     scaling_ : Scaling
         The change of units.
+    warping_ : Warping
+        The transformation of inputs and values in front of it: ``print(model.warping_)``, nothing if there is none.
     estimated_error_ : float or array of shape (k,)
         The estimated root mean square error at new points, in the units of each output, corrected for the choice of the
         best of all candidates; NaN with fewer than three samples.
@@ -182,40 +200,53 @@ class Surrogate(NetworkRegressor):
         time_budget: float | None = 20.0,
         *,
         engines: Any = "auto",
+        target: Any = None,
+        inputs: Any = None,
         check_gradients: str | bool = "warn",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.time_budget = time_budget
         self.engines = engines
+        self.target = target
+        self.inputs = inputs
         self.check_gradients = check_gradients
         self.random_state = random_state
         self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         start, budget, verbosity = time.perf_counter(), self._budget(), self._verbosity()
-        clock, models = Clock(start + budget), self._models(jet)
+        models = self._models(jet)
         check, found = checked_gradients(jet, self.check_gradients)
         rng, progress = self._generator(), watch_attempts(verbosity, budget)
         entropy = [int(number) for number in rng.integers(2**32, size=4)]
         given, (jet, held_out) = jet, split(jet, validation, rng)
-        contenders, failures = list[Contender](), dict[int, Exception]()
-        for place, (name, model) in enumerate(models):
-            seed = np.random.SeedSequence(entropy, spawn_key=(place,)).generate_state(1)[0]
-            try:
-                for scaling in self._scalings(jet, check, model):
-                    rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
-                    prepared = model._prepare(given, jet, held_out, rng, clock, scaling)
-                    contenders += [Contender(name, model, prepared, engine) for engine in prepared.engines]
-            except FAILURES as failure:
-                failures[place] = failure
-        choice = self._decided(contenders, models, failures, progress, clock)
+
+        def raced(warping: Warping, clock: Clock) -> Race:
+            contenders, failures = list[Contender](), dict[int, Exception]()
+            for place, (name, model) in enumerate(models):
+                seed = np.random.SeedSequence(entropy, spawn_key=(place,)).generate_state(1)[0]
+                try:
+                    for scaling in self._scalings(warping(jet), check, model):
+                        rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
+                        prepared = model._prepared(warping, given, jet, held_out, rng, clock, scaling)
+                        contenders += [Contender(name, model, prepared, engine) for engine in prepared.raced]
+                except FAILURES as failure:
+                    failures[place] = failure
+            return Race(contenders, failures, self._decided(contenders, models, failures, progress, clock))
+
+        warpings = self._warpings(jet, held_out)
+        ends = start + budget * np.arange(1, len(warpings) + 1) / len(warpings)
+        races = [raced(warping, Clock(end)) for warping, end in zip(warpings, ends, strict=True)]
+        contenders, failures, choice = races[least([race.choice for race in races])]
         winner = next(each for each in contenders if each.engine is choice.winner.engine)
         self.model_, self.engine_ = winner.model, winner.name
         fit = winner.prepared.fit(choice)
-        warned = winner.model._finish(winner.prepared, fit)
+        warned = winner.model._finished(winner.prepared, fit)
+        self._warping = winner.prepared.warping
+        winner.model._set_rivals(warpings, [race.choice for race in races])
         self.leaderboard_ = _leaderboard(models, contenders, choice, winner, failures)
-        self.finished_ = choice.finished
+        self.finished_ = all(race.choice.finished for race in races)
         self.gradient_check_ = self.model_.gradient_check_ = check
         self._set_fit(winner.model.fit_, winner.model.scaling_, winner.model.uncertainty_)
         failed = [UserWarning(f"engine {models[place][0]} failed: {error}") for place, error in failures.items()]
@@ -282,6 +313,11 @@ class Surrogate(NetworkRegressor):
             given = isinstance(item, NetworkRegressor)
             model = clone(item) if given else choose("engines", item, table)()
             known = model.get_params(deep=False)
+            if model.target is not None or model.inputs is not None:
+                raise ValueError(
+                    "`target` and `inputs` of an engine must be None: all engines have those of `Surrogate`, got "
+                    f"{model!r}"
+                )
             options = {"check_gradients": False, "verbose": max(0, self._verbosity() - 1)}
             model.set_params(**{key: value for key, value in options.items() if key in known})
             for key, value in vars(self).items():
@@ -321,6 +357,14 @@ class Contender:
     model: NetworkRegressor
     prepared: Prepared
     engine: Engine
+
+
+class Race(NamedTuple):
+    """The engines that fit between the same curves, those that failed, and the choice between the others."""
+
+    contenders: list[Contender]
+    failures: dict[int, Exception]
+    choice: Choice
 
 
 def _leaderboard(
