@@ -1,5 +1,6 @@
 """Values and inputs over decades: logarithms and asinh in front of a fit, everything else in the units of the data."""
 
+import ctypes
 import pickle
 import warnings
 
@@ -9,10 +10,20 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 import nurf
-from nurf import DeepFeatureRegressor, KernelFeatureRegressor, RandomFeatureRegressor, SparseFeatureRegressor, Surrogate
+from nurf import (
+    DeepFeatureRegressor,
+    KernelFeatureRegressor,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    Surrogate,
+    export,
+)
 from nurf._warping import CURVES, Warp, Warping, has_heavy_tails, offered, spreads_over_decades
 from nurf.choosing import assign_folds
 from nurf.jets import Jet
+from test_export import compile_c
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* samples carry 90%")  # they do, and errors are what is tested
 
 POWERS = np.array([1.5, -0.7, 0.4])  # of a law that is linear in logarithms
 FIXED = {"density": "uniform", "width": 0.5, "alpha": 1e-6, "growth": None, "tail": "affine", "random_state": 0}
@@ -309,3 +320,93 @@ class TestAuto:
         assert spreads_over_decades(y)
         model = KernelFeatureRegressor("gaussian", target="auto").fit(X, y)
         assert model.warping_.is_trivial
+
+    def test_a_surrogate_says_what_it_chose(self):
+        X, y, gradients, _ = power_law(60)
+        fresh, truth, _, _ = power_law(500, seed=1)
+        model = Surrogate(None, engines=["wide", "sampled"], random_state=0).fit(X, y, gradients=gradients)
+        assert str(model.warping_) == str(model.model_.warping_) == "log of the values, log of 2 inputs"
+        assert "log of the values, log of 2 inputs" in str(model.report())
+        assert_allclose(model.predict(fresh), truth, rtol=1e-3)
+        plain = Surrogate(None, engines=["sampled"], target=None, inputs=None, random_state=0).fit(X, y)
+        assert plain.warping_.is_trivial
+
+
+class TestWarning:
+    def test_few_samples_that_decide_are_named(self):
+        """One value of a hundred is far from all others, and no fit foresees it."""
+        X = np.random.default_rng(0).uniform(-1, 1, (100, 2))
+        y = 1 + X[:, 0] ** 2
+        y[7] += 1000.0
+        model = RandomFeatureRegressor(40, **FIXED)
+        with pytest.warns(UserWarning, match=r"\d of 100 samples carry 90%.*: try target='log'$"):
+            model.fit(X, y)
+        with pytest.warns(UserWarning, match=r"\d of 100 samples carry 90%.*: try target='asinh'$"):
+            model.fit(X, y - 1.5)
+
+    def test_values_without_tails_are_not(self):
+        """The fit is wrong near a jump alone, and logarithms or asinh would change nothing."""
+        X = np.linspace(-1, 1, 101)[:, None]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            RandomFeatureRegressor(40, **FIXED | {"width": 0.1}).fit(X, np.sign(X[:, 0] - 0.005))
+
+    def test_errors_that_are_spread_are_not(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (100, 2))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            RandomFeatureRegressor(40, **FIXED).fit(X, X[:, 0] + 0.1 * rng.normal(size=100))
+
+
+class TestExports:
+    @pytest.mark.parametrize("name", ["wide", "sampled", "trained"])
+    def test_plain_python(self, name):
+        model, X = both_curves(name), power_law(5, seed=1)[0]
+        namespace = {}
+        exec(export.to_python(model), namespace)
+        found = [namespace["value_and_gradient"](x) for x in X]
+        assert_allclose([value for value, _ in found], model.predict(X), rtol=1e-6)
+        assert_allclose([slope for _, slope in found], model.predict_gradient(X), rtol=1e-5, atol=1e-6)
+
+    @pytest.mark.parametrize("name", ["wide", "sampled"])
+    def test_c(self, name, tmp_path):
+        model, x = both_curves(name), np.ascontiguousarray(power_law(1, seed=1)[0][0])
+        function = compile_c(export.to_c(model, "surrogate"), tmp_path).surrogate
+        y, g = np.empty(3), np.empty((3, 3))
+        function(*(array.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for array in (x, y, g)))
+        assert_allclose(y, model.predict(x[None])[0], rtol=1e-6)
+        assert_allclose(g, model.predict_gradient(x[None])[0], rtol=1e-5, atol=1e-6)
+
+    def test_torch(self):
+        torch = pytest.importorskip("torch")
+        model, X = both_curves("sampled"), power_law(5, seed=1)[0]
+        assert_allclose(export.to_torch(model)(torch.tensor(X)).numpy(), model.predict(X), rtol=1e-6)
+
+    def test_jax(self):
+        jax = pytest.importorskip("jax")
+        model, X = both_curves("sampled"), power_law(5, seed=1)[0]
+        before = jax.config.jax_enable_x64
+        jax.config.update("jax_enable_x64", True)
+        try:
+            function, parameters = export.to_jax(model)
+            assert_allclose(np.asarray(function(parameters, X)), model.predict(X), rtol=1e-6)
+        finally:
+            jax.config.update("jax_enable_x64", before)
+
+    def test_onnx(self):
+        pytest.importorskip("onnx")
+        runtime = pytest.importorskip("onnxruntime")
+        model, X = both_curves("sampled"), power_law(5, seed=1)[0]
+        session = runtime.InferenceSession(export.to_onnx(model).SerializeToString())
+        values, gradients = session.run(None, {"x": X})
+        assert_allclose(values, model.predict(X), rtol=1e-6)
+        assert_allclose(gradients, model.predict_gradient(X), rtol=1e-5, atol=1e-6)
+
+
+def both_curves(name):
+    """Return a model with a logarithm, asinh and neither, and logarithms of two of three inputs."""
+    X, y, _, _ = power_law(40)
+    y = y * np.exp(0.1 * np.random.default_rng(2).normal(size=40))  # noise keeps coefficients, and roundings, small
+    Y = np.stack([y, y - 1.0, X[:, 2] + y], axis=1)
+    return with_transforms(name, target=("log", "asinh", None)).fit(X, Y)

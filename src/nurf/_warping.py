@@ -289,4 +289,6 @@ def require_positive(name: str, kinds: tuple[str | None, ...], columns: Array, n
         lowest = np.fmin.reduce(columns[:, j], initial=np.inf)
         if kind == "log" and not lowest > 0:
             place = f"column {j if names is None else names[j]!r}" if columns.shape[1] > 1 else "it"
-            raise ValueError(f"`{name}` must be positive where its logarithm is taken, got {lowest:g} in {place}")
+            parameter = "target" if name == "y" else "inputs"
+            reason = f"got {lowest:g} in {place}; the parameter `{parameter}` of the fit decides that"
+            raise ValueError(f"`{name}` must be positive where its logarithm is taken, {reason}")

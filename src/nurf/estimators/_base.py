@@ -26,7 +26,7 @@ from nurf.engines import Fit, Origin, ShallowFit
 from nurf.engines._progress import watch_attempts
 from nurf.estimators._parameters import as_generator
 from nurf.estimators._report import Report
-from nurf.estimators._warped import Translation, WarpedEngine, least, promising, warpings_of
+from nurf.estimators._warped import Translation, WarpedEngine, least, promising, tail_warnings, warpings_of
 from nurf.files import write
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork, WarpedFunction, WarpedNetwork
@@ -293,6 +293,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         choices = [decide(each.raced, POLICY, progress, each.clock) for each in rivals]
         prepared, choice = rivals[least(choices)], choices[least(choices)]
         found = self._finished(prepared, prepared.fit(choice))
+        found += tail_warnings(choice.winner.evidence, jet.with_values().y, self.target)
         self._set_rivals(warpings, choices)
         if progress is not None:
             progress.done(self.fit_)

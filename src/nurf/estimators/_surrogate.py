@@ -27,7 +27,7 @@ from nurf.estimators._parameters import choose
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
 from nurf.estimators._sparse import SparseFeatureRegressor
-from nurf.estimators._warped import least
+from nurf.estimators._warped import least, tail_warnings
 from nurf.jets import Jet
 
 DEFAULT_ENGINES = ("wide", "sampled", "trained")
@@ -127,7 +127,7 @@ class Surrogate(NetworkRegressor):
         The engines: "wide", "sampled", "trained", "sparse" (``SparseFeatureRegressor``, which checks the deadline
         between the steps of its path only), or regressors of this package, with their own parameters. "auto" is wide,
         sampled and trained networks, whatever the number of samples. In doubt the earlier engine of two is taken.
-    target : {"auto", "log", "asinh", None} or sequence of these, default None
+    target : {"auto", "log", "asinh", None} or sequence of these, default "auto"
         How values are transformed before the fit; a sequence has an entry for each output. "log" is for positive values
         over decades, "asinh" for heavy tails of both signs: ``asinh(y / s)`` with the median ``s`` of ``|y|``.
         Derivatives follow by the chain rule. Everything else is in the units of the data: predictions are
@@ -137,7 +137,7 @@ class Surrogate(NetworkRegressor):
         data ask for it: their logarithms if they are positive, span more than a decade, and their mean is nearer to
         the middle of the range in logarithms; asinh if some are not positive and the largest ``|y|`` is more than ten
         times the median. What has the smaller estimated error is taken.
-    inputs : {"auto", "log", None}, sequence or dict of these, default None
+    inputs : {"auto", "log", None}, sequence or dict of these, default "auto"
         Inputs whose logarithms the networks see: all, an entry for each input, or a dict from names (or numbers) of
         inputs. They must be positive, at predictions, too. "auto" also fits logarithms of those inputs that are spread
         over more than a decade, as for ``target``.
@@ -200,8 +200,8 @@ class Surrogate(NetworkRegressor):
         time_budget: float | None = 20.0,
         *,
         engines: Any = "auto",
-        target: Any = None,
-        inputs: Any = None,
+        target: Any = "auto",
+        inputs: Any = "auto",
         check_gradients: str | bool = "warn",
         random_state: Any = None,
         verbose: int = 0,
@@ -250,7 +250,8 @@ class Surrogate(NetworkRegressor):
         self.gradient_check_ = self.model_.gradient_check_ = check
         self._set_fit(winner.model.fit_, winner.model.scaling_, winner.model.uncertainty_)
         failed = [UserWarning(f"engine {models[place][0]} failed: {error}") for place, error in failures.items()]
-        return [*found, *winner.prepared.warnings, *warned, *failed]
+        tails = tail_warnings(choice.winner.evidence, jet.with_values().y, self.target)
+        return [*found, *winner.prepared.warnings, *warned, *failed, *tails]
 
     def _updated(self, jet: Jet, validation: Any) -> list[Warning]:
         check, found = checked_gradients(jet, self.check_gradients)
