@@ -20,11 +20,12 @@ from nurf.solvers import LeaveOneOut
 
 NEURONS = 1000  # of the race whose first models are compared
 # A warning says if at most this share of the samples carries nine tenths of the squared error, the error is more than
-# this share of the standard deviation, and the values ask for a transformation. That is so for 8 of 152 fits of sampled
-# networks to the collection (10 and 50 samples for each input, with and without gradients); for four of these,
-# logarithms lower the error by orders of magnitude. Without the last condition, functions that are hard at few places
-# are named, which no transformation of the values helps.
-FEW, RELEVANT = 0.1, 1e-3
+# this share of the standard deviation, and the values ask for a transformation. That is so for 2 of 152 fits of sampled
+# networks to the collection (10 and 50 samples for each input, with and without gradients); with 0.1 in place of 0.05
+# for 8. Without the last condition, functions that are hard at few places are named, which no transformation of the
+# values helps.
+FEW, RELEVANT = 0.05, 1e-3
+MOST = 2  # transformations that go on to a race
 Kinds = tuple[str | None, ...]
 
 
@@ -63,21 +64,28 @@ def warpings_of(target: Any, inputs: Any, jet: Jet, held_out: Jet | None, names:
 def promising(warpings: Sequence[Warping], jet: Jet) -> list[Warping]:
     """Return the curves that are worth a race: those with which small sampled networks are nearly as good as with any.
 
-    They are judged by the first models of the race of sampled networks, and go on if their error in the units of the
-    data is within ``RIVAL`` of the smallest.
+    They are judged by the first models of the race of sampled networks. The best ``MOST`` go on, in the given order, if
+    their error in the units of the data is within ``RIVAL`` of the smallest.
     """
     if len(warpings) == 1:
         return list(warpings)
-    errors = []
-    for warping in warpings:
+    errors = [_first_error(warping, jet) for warping in warpings]
+    limit = min(RIVAL * min(errors), sorted(errors)[MOST - 1])
+    found = [warping for warping, error in zip(warpings, errors, strict=True) if error <= limit and error < np.inf]
+    return found or list(warpings[:1])
+
+
+def _first_error(warping: Warping, jet: Jet) -> float:
+    """Return the error of the first sampled networks between curves; infinite if the data do not go through them."""
+    try:
         warped = warping(jet)
         scaling = Scaling.fit(warped)
         scaled = scaling(warped)
         inner = Choices(jet.n_features, NEURONS).engines(scaled, LeaveOneOut(), np.random.default_rng(0))[0]
         engine = WarpedEngine.of(inner, Translation(warping, scaling, scaled), str(warping))
-        errors.append(min(engine.judge(each, engine.efforts[0].size).error for each in engine.candidates()))
-    limit = RIVAL * min(errors)
-    return [warping for warping, error in zip(warpings, errors, strict=True) if error <= limit]
+        return min(engine.judge(each, engine.efforts[0].size).error for each in engine.candidates())
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+        return np.inf
 
 
 def least(choices: Sequence[Choice]) -> int:
