@@ -13,7 +13,7 @@ from nurf._reduction import output_directions
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._warping import CURVES, UNWARPED, Warp, Warping, offered, require_positive
-from nurf.choosing import POLICY, Attempt, Choice, Effort, Engine, Evidence, Judged
+from nurf.choosing import Attempt, Choice, Effort, Engine, Evidence, Judged
 from nurf.estimators._choices import RIVAL, Choices
 from nurf.jets import Jet
 from nurf.solvers import LeaveOneOut
@@ -89,15 +89,13 @@ def _first_error(warping: Warping, jet: Jet) -> float:
 
 
 def least(choices: Sequence[Choice]) -> int:
-    """Return the place of the choice with the smallest error in the units of the data; the first of nearly equal ones.
+    """Return the place of the choice with the smallest error in the units of the data; the first of equal ones.
 
     Fits between different curves are compared by their mean squares, not by logarithms of squared errors in pairs: fits
     to logarithms have small errors at small values, and would win by these. On Webster2D (20 samples with gradients)
     logarithms of the values did, with an error of 0.047 in place of 0.0027.
     """
-    errors = [choice.optimism * choice.winner.error for choice in choices]
-    limit = (1 + POLICY.margin) * min(errors)
-    return next((place for place, error in enumerate(errors) if error <= limit), 0)
+    return int(np.argmin([choice.optimism * choice.winner.error for choice in choices]))
 
 
 def tail_warnings(evidence: Evidence, y: Array, target: Any) -> list[Warning]:
@@ -259,10 +257,6 @@ class WarpedEngine(Engine):
     def kind(self, candidate: Any) -> Hashable:
         """Return the class of functions that a candidate can represent."""
         return self.inner.kind(candidate)
-
-    def simplicity(self, candidate: Any) -> tuple[float, ...]:
-        """Return a measure of simplicity."""
-        return self.inner.simplicity(candidate)
 
     def confirmed(self, judged: Judged) -> Judged:
         """Return a candidate with honest evidence, translated."""
