@@ -139,7 +139,7 @@ class TestEvidence:
     def test_what_is_stored_in_another_form_is_refused(self):
         model, X, y, _ = fitted()
         model.evidence_ = {"targets": ("y",)}
-        with pytest.raises(ValueError, match="what is stored for reports must be as `gather` returns it"):
+        with pytest.raises(ValueError, match="the stored data for reports must be as `gather` returns them"):
             render(model)
         gather(model, X, y, seconds=0.0).attach(model)
         model.evidence_["y"] = np.ones((3, 3))
