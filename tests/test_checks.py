@@ -396,7 +396,7 @@ ADVICE = {  # what is wrong: wrong data, and words of the message; and what the 
     ),
     "standardised units": (
         lambda X, y, G: (X, y, G * X.std(axis=0) / y.std()),
-        "multiply them by the standard deviation of the values, and divide each by that of its input",
+        "multiply them by the standard deviation of the values, and divide each by the standard deviation of its input",
         lambda X, y, G: G * y.std() / X.std(axis=0),
     ),
 }

@@ -113,7 +113,7 @@ class Activation(ABC):
 class ReLUPower(Activation):
     """The ridge spline ``sigma_s(t) = max(0, t)^(s-1) / (s-1)!`` with ``power = s - 1``; ``sigma_s(0) = 0``.
 
-    It has ``power`` derivatives (the last one exists almost everywhere).
+    The spline has ``power`` derivatives, the last of which exists almost everywhere.
     """
 
     power: int = 2

@@ -88,7 +88,7 @@ class Network(ABC):
 
     @abstractmethod
     def in_units_of(self, scaling: Scaling) -> Self:
-        """Return the same network as a function of the unscaled inputs, with unscaled values."""
+        """Return the network as a function of the unscaled inputs, with unscaled values."""
 
     def function(self, scaling: Scaling) -> PointFunction:
         """Return the network as a plain function of the unscaled inputs."""

@@ -129,7 +129,7 @@ class DeepNetwork(Network):
         return values.reshape(shape), gradients.reshape(*shape, self.dimension)
 
     def in_units_of(self, scaling: Scaling) -> DeepNetwork:
-        """Return the same network as a function of the unscaled inputs, with unscaled values.
+        """Return the network as a function of the unscaled inputs, with unscaled values.
 
         The scaling of the inputs is multiplied into the first layer, the scaling of the values into the last layer.
         """

@@ -250,7 +250,7 @@ class ShallowNetwork(Network):
         return result.reshape(len(X), *self.coefficients.shape[1:], d, d)
 
     def in_units_of(self, scaling: Scaling) -> ShallowNetwork:
-        """Return the same network as a function of the unscaled inputs, with unscaled values.
+        """Return the network as a function of the unscaled inputs, with unscaled values.
 
         A neuron ``sigma_{s,delta}(a.(x - m)/q + b)`` of scaled inputs equals a neuron of unscaled inputs with another
         hyperplane and another width, times a power of ``|a / q|``.

@@ -63,7 +63,7 @@ class Tail:
     def components(self, X: Array, order: int) -> Array:
         """Return the components of the derivatives of an order of the monomials, of shape (n, C, t).
 
-        They are ordered and scaled as those of ``nurf._tensors``. If the order is not below the degree, they are the
+        Their order and scale are defined in ``nurf._tensors``. If the order is not below the degree, they are the
         same at all points, and the array is a view that takes the memory of one.
         """
         if order == 0:
