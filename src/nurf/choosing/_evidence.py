@@ -110,7 +110,7 @@ def _mean_and_spread(numbers: Array, weights: Array) -> tuple[float, float]:
     return mean, float(np.sqrt(weights**2 @ (numbers - mean) ** 2)) / float(weights.sum())
 
 
-def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], n_draws: int) -> float:
+def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], factor: float, n_draws: int) -> float:
     """Return the factor by which the error of a winner is too small because it is the best of several candidates.
 
     Samples are drawn with replacement. The candidate with the smallest mean square error at the drawn samples is judged
@@ -123,12 +123,19 @@ def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], n_draws
     ----------
     winner : Evidence
     candidates : sequence of Evidence
-        All candidates among which the winner was chosen; those that were judged at other samples do not count.
+        All candidates among which the winner was chosen. Candidates that were judged at other samples do not count.
+    factor : float
+        Nor do candidates whose error is larger by this factor: they could not have won, and if a single huge error is
+        the reason, draws without it would choose them.
     n_draws : int
     """
     judges = winner.judges
     n = int(np.count_nonzero(judges))
-    rivals = [each for each in candidates if np.array_equal(each.judges, judges) and each is not winner]
+    rivals = [
+        each
+        for each in candidates
+        if each is not winner and np.array_equal(each.judges, judges) and each.error <= factor * winner.error
+    ]
     if not rivals or n < 2:
         return 1.0
     squares = np.stack([np.sum(each.errors[judges] ** 2, axis=1) for each in (winner, *rivals)], axis=1)
