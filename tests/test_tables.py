@@ -204,7 +204,7 @@ class TestFiles:
         ("arrays", "message"),
         [
             ({"X": np.ones((2, 2, 2))}, "array 'X' must have shape"),
-            ({"X": np.ones((2, 2)), "y": np.ones(3)}, "as many rows"),
+            ({"X": np.ones((2, 2)), "y": np.ones(3)}, "the same number of rows"),
             ({"X": np.array([{}])}, "Object arrays cannot be loaded"),
         ],
     )

@@ -105,7 +105,7 @@ def form_of(model: Any) -> Form:
     if type(network) not in _FORMS:
         raise ValueError(f"a regressor of nurf can be exported, got {model!r}")
     if network.n_derivatives < 1:
-        raise ValueError(f"a model is exported with its gradient, but {network.activation!r} has none")
+        raise ValueError(f"a model is exported with its gradient, which {network.activation!r} does not have")
     return _FORMS[type(network)](network, model.scaling_)
 
 
