@@ -83,6 +83,6 @@ def _require_chain(chain: list[Any], n_inputs: int, n_outputs: int, whole: bool)
         return
     if len(sizes) < 2 or any(a[1] != b[0] for a, b in itertools.pairwise(sizes)) or sizes[-1][1] != n_outputs:
         raise ValueError(
-            f"layers='all' needs two or more torch.nn.Linear with matching sizes, the last with "
+            f"layers='all' needs two or more torch.nn.Linear with matching sizes, the last one with "
             f"{n_outputs} outputs, got {sizes}"
         )
