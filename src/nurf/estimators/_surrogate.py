@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, overload
 
@@ -16,13 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._reduction import few_directions
 from nurf._scaling import Scaling
 from nurf._validation import is_number
-from nurf.choosing import POLICY, Choice, Clock, Engine, NothingFittedError, decide
-from nurf.data import DerivativeCheck, checked_gradients, split
+from nurf.blockwise import Blocks
+from nurf.choosing import POLICY, Choice, Clock, NothingFittedError, decide
+from nurf.data import DerivativeCheck, Stream, checked_gradients, split
 from nurf.engines._progress import RaceProgress, watch_attempts
-from nurf.estimators._base import NetworkRegressor, Prepared
+from nurf.estimators._base import NetworkRegressor
+from nurf.estimators._blockwise import BlockwiseRegressor, Checked
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._parameters import choose
+from nurf.estimators._raced import Contender, Raced, RacedBlocks, RacedOnBlocks
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
 from nurf.estimators._sparse import SparseFeatureRegressor
@@ -100,7 +103,7 @@ class Leaderboard(Sequence[Standing]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-class Surrogate(NetworkRegressor):
+class Surrogate(BlockwiseRegressor):
     """Regression by the network that is expected to be the best, whichever way it is fitted.
 
     Three engines take part in one race: infinitely wide networks with learned scales (``KernelFeatureRegressor``),
@@ -113,6 +116,9 @@ class Surrogate(NetworkRegressor):
     found once, and all engines fit functions of them. Sampled networks are also fitted to all inputs, and win if the
     directions were not enough. If there are many samples, neurons are also sampled in the linear map of the inputs that
     infinitely wide networks learn.
+
+    With more than 20,000 rows, engines race on a sample of them for half of the time. Sampled and trained networks that
+    are not far behind go on with all rows, and rows that are held back choose between these and the winner of the race.
 
     Parameters
     ----------
@@ -176,6 +182,7 @@ class Surrogate(NetworkRegressor):
 
     model_: NetworkRegressor
     leaderboard_: Leaderboard
+    scaling = None  # blocks stay in the units of the data: each engine has its own
 
     def __init__(
         self,
@@ -193,10 +200,15 @@ class Surrogate(NetworkRegressor):
         self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        start, budget, verbosity = time.perf_counter(), self._budget(), self._verbosity()
-        clock, models = Clock(start + budget), self._models(jet)
+        start = time.perf_counter()
+        raced = self._raced(jet, validation, self._generator(), start + self._budget())
+        return self._set_raced(raced, raced.winner, raced.fit)
+
+    def _raced(self, jet: Jet, validation: Any, rng: np.random.Generator, deadline: float) -> Raced:
+        """Return the race between all engines on given data."""
+        progress = watch_attempts(self._verbosity(), deadline - time.perf_counter())
+        clock, models = Clock(deadline), self._models(jet)
         check, found = checked_gradients(jet, self.check_gradients)
-        rng, progress = self._generator(), watch_attempts(verbosity, budget)
         entropy = [int(number) for number in rng.integers(2**32, size=4)]
         given, (jet, held_out) = jet, split(jet, validation, rng)
         contenders, failures = list[Contender](), dict[int, Exception]()
@@ -210,16 +222,54 @@ class Surrogate(NetworkRegressor):
             except FAILURES as failure:
                 failures[place] = failure
         choice = self._decided(contenders, models, failures, progress, clock)
-        winner = next(each for each in contenders if each.engine is choice.winner.engine)
-        self.model_, self.engine_ = winner.model, winner.name
-        fit = winner.prepared.fit(choice)
+        return Raced(models, contenders, choice, failures, check, tuple(found))
+
+    def _set_raced(self, raced: Raced, winner: Contender, fit: Any) -> list[Warning]:
+        """Set the attributes of the winner of a race, and return warnings for the user."""
         warned = winner.model._finish(winner.prepared, fit)
-        self.leaderboard_ = _leaderboard(models, contenders, choice, winner, failures)
-        self.finished_ = choice.finished
-        self.gradient_check_ = self.model_.gradient_check_ = check
-        self._set_fit(winner.model.fit_, winner.model.scaling_, winner.model.uncertainty_)
-        failed = [UserWarning(f"engine {models[place][0]} failed: {error}") for place, error in failures.items()]
-        return [*found, *winner.prepared.warnings, *warned, *failed]
+        return warned + self._set_model(raced, winner, winner.model)
+
+    def _set_model(self, raced: Raced, chosen: Contender, model: NetworkRegressor) -> list[Warning]:
+        """Set the attributes that come from the fitted regressor of a contender, and return warnings for the user."""
+        self.model_ = model
+        self.engine_, self.finished_ = chosen.name, raced.choice.finished
+        self.leaderboard_ = _leaderboard(raced.models, raced.contenders, raced.choice, chosen, raced.failures)
+        self.gradient_check_ = model.gradient_check_ = raced.check
+        self._set_fit(model.fit_, model.scaling_, model.uncertainty_)
+        failed = [
+            UserWarning(f"engine {raced.models[place][0]} failed: {error}") for place, error in raced.failures.items()
+        ]
+        return [*raced.warnings, *chosen.prepared.warnings, *failed]
+
+    def _fit_stream(self, stream: Stream, path: Any) -> list[Warning]:
+        if path is not None:
+            raise ValueError(
+                "`checkpoint` must be None for `Surrogate`, whose fits end with `time_budget`, got a file: "
+                "`RandomFeatureRegressor` and `DeepFeatureRegressor` keep one"
+            )
+        return super()._fit_stream(stream, None)
+
+    def _require_blocks(self) -> None:
+        self._budget()
+
+    def _checked_units(self, scaling: Scaling, jet: Jet, given: Jet) -> Checked:
+        """Return the units of the data: each engine has its own, and the race compares the gradients."""
+        center, level = np.zeros_like(scaling.x_center), np.zeros_like(scaling.y_center)
+        return Scaling(center, center + 1.0, level, level + 1.0), None, []
+
+    def _way(self, blocks: Blocks, found: list[Warning]) -> RacedBlocks:
+        def race(sample: Jet, rng: np.random.Generator, deadline: float) -> Raced:
+            return self._raced(sample, None, rng, deadline)
+
+        return RacedBlocks(race, self._budget(), self._verbosity())
+
+    def _set_blockwise(self, result: RacedOnBlocks, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
+        raced, better = result.raced, result.better
+        if better is None:
+            return self._set_raced(raced, raced.winner, result.fit)
+        choice, chosen = replace(raced.choice, winner=better.judged), raced.contender(better.judged)
+        found = self._set_model(replace(raced, choice=choice), chosen, better.model)
+        return [*better.warnings, *found]
 
     def _updated(self, jet: Jet, validation: Any) -> list[Warning]:
         check, found = checked_gradients(jet, self.check_gradients)
@@ -311,16 +361,6 @@ class Surrogate(NetworkRegressor):
         if not (is_number(self.time_budget) and self.time_budget > 0):
             raise ValueError(f"`time_budget` must be None or a number > 0, got {self.time_budget!r}")
         return float(self.time_budget)
-
-
-@dataclass(frozen=True, eq=False)
-class Contender:
-    """An engine, and the estimator that it belongs to."""
-
-    name: str
-    model: NetworkRegressor
-    prepared: Prepared
-    engine: Engine
 
 
 def _leaderboard(
