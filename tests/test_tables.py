@@ -130,7 +130,7 @@ class TestCells:
             (HEADER + "1,2,,4,5\n2,3,,5,6\n", "no row has values of 'y'"),
             (HEADER, "at least one row below the names"),
             ("1,2\n3,4\n", "the first line must hold the names of the columns, got the number 1"),
-            ("\n1,2\n", "the first line must hold the names of the columns, got an empty one"),
+            ("\n1,2\n", "the first line must hold the names of the columns, got an empty line"),
             ("a,y,a\n1,2,3\n", "columns must have different names, got 'a' more than once"),
         ],
     )
@@ -204,7 +204,7 @@ class TestFiles:
         ("arrays", "message"),
         [
             ({"X": np.ones((2, 2, 2))}, "array 'X' must have shape"),
-            ({"X": np.ones((2, 2)), "y": np.ones(3)}, "as many rows"),
+            ({"X": np.ones((2, 2)), "y": np.ones(3)}, "the same number of rows"),
             ({"X": np.array([{}])}, "Object arrays cannot be loaded"),
         ],
     )
