@@ -251,11 +251,13 @@ class WideEngine(Engine):
     def _further(self, members: Sequence[Candidate], jet: Jet, rows: ProcessRows) -> list[Candidate]:
         """Return members that were learned on few samples, learned on more.
 
-        Up to about the size of the last part, most steps are taken on some of the samples, with the geometric mean of
-        both numbers of rows.
+        Up to about ``learning.few_rows``, most steps are taken on some of the samples, with the geometric mean of both
+        numbers of rows. With more rows than any part has, scales and noise stay.
         """
         learning = self.learning
         if len(rows) > learning.rows[-1] / learning.part:
+            return list(members)
+        if len(rows) > learning.few_rows:
             return [self._learned(member, rows, learning.many_steps) for member in members]
         share = float(np.sqrt(members[0].n_rows / len(rows)))
         between = ProcessRows.of(jet[spaced(np.arange(len(jet)), int(np.ceil(share * len(jet))))], self.degree)

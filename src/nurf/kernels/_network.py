@@ -213,7 +213,7 @@ class KernelSums:
 
     def value(self, x: Array) -> Array:
         """Return the value at a point (d,), of shape (k,)."""
-        z, t, along = self._at(x)
+        _, t, along = self._at(x)
         return np.asarray(self.kernel.profile(t) @ self.coef - self.kernel.profile(t, 1) @ along)
 
     def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
