@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 from nurf._scaling import Scaling
 from nurf._validation import is_whole
+from nurf._warping import UNWARPED
 from nurf.blockwise import Blocks, Checkpoint, Survey, Way, fingerprint, fit_in_blocks
 from nurf.choosing import Clock, Judged
 from nurf.data import DerivativeCheck, IterableStream, Observations, Stream
@@ -122,6 +123,7 @@ class BlockwiseRegressor(NetworkRegressor):
     def _fit_stream(self, stream: Stream, path: Any) -> list[Warning]:
         """Fit to a stream, set the attributes at the very end, and return warnings for the user."""
         self._require_blocks()
+        self._require_unwarped("data in blocks")
         rng = as_generator(self.random_state)
         if path is not None and not isinstance(self.random_state, Integral):
             raise ValueError(f"`checkpoint` needs a number as `random_state`, got {self.random_state!r}")
@@ -137,6 +139,7 @@ class BlockwiseRegressor(NetworkRegressor):
         way = self._way(blocks, found)
         file = None if path is None else Checkpoint(Path(path), self._fingerprint(blocks), way.parts)
         result = fit_in_blocks(blocks, way, rng, file)
+        self._warping = UNWARPED
         return found + self._set_blockwise(result, blocks, check)
 
     def _fingerprint(self, blocks: Blocks) -> str:
@@ -152,6 +155,16 @@ class BlockwiseRegressor(NetworkRegressor):
         for warning in found:
             warnings.warn(warning, stacklevel=3)
         return self
+
+    def _require_unwarped(self, purpose: str) -> None:
+        """Raise an error if values or inputs are transformed; "auto" transforms nothing."""
+        if any(
+            each is not None and not (isinstance(each, str) and each == "auto") for each in (self.target, self.inputs)
+        ):
+            raise ValueError(
+                f"`target` and `inputs` must be None or 'auto' for {purpose}, got {self.target!r} and {self.inputs!r}: "
+                "transform the rows yourself, or fit at most 20,000 of them at once"
+            )
 
     def _needs_memory(self) -> bool:
         """Return whether the parameters ask for a fit that needs all rows in memory."""

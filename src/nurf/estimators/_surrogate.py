@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._reduction import few_directions
 from nurf._scaling import Scaling
 from nurf._validation import is_number
+from nurf._warping import UNWARPED, Warping
 from nurf.blockwise import Blocks
 from nurf.choosing import POLICY, Choice, Clock, NothingFittedError, decide
 from nurf.data import DerivativeCheck, Stream, checked_gradients, split
@@ -29,6 +30,7 @@ from nurf.estimators._raced import Contender, Raced, RacedBlocks, RacedOnBlocks
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
 from nurf.estimators._sparse import SparseFeatureRegressor
+from nurf.estimators._warped import least, tail_warnings
 from nurf.jets import Jet
 
 DEFAULT_ENGINES = ("wide", "sampled", "trained")
@@ -131,6 +133,20 @@ class Surrogate(BlockwiseRegressor):
         The engines: "wide", "sampled", "trained", "sparse" (``SparseFeatureRegressor``, which checks the deadline
         between the steps of its path only), or regressors of this package, with their own parameters. "auto" is wide,
         sampled and trained networks, whatever the number of samples. In doubt the earlier engine of two is taken.
+    target : {"auto", "log", "asinh", None} or sequence of these, default "auto"
+        How values are transformed before the fit; a sequence has an entry for each output. "log" is for positive values
+        over decades, "asinh" for heavy tails of both signs: ``asinh(y / s)`` with the median ``s`` of ``|y|``.
+        Derivatives follow by the chain rule. Everything else is in the units of the data: predictions are
+        transformed back (a median rather than a mean), and so are the ends of intervals; a standard deviation is
+        half the distance of the values one standard deviation of the transformed value above and below. Errors by which
+        fits are judged are those of the values, not of their transforms. "auto" also fits transformed values if the
+        data ask for it: their logarithms if they are positive, span more than a decade, and their mean is nearer to
+        the middle of the range in logarithms; asinh if some are not positive and the largest ``|y|`` is more than ten
+        times the median. What has the smaller estimated error is taken.
+    inputs : {"auto", "log", None}, sequence or dict of these, default "auto"
+        Inputs whose logarithms the networks see: all, an entry for each input, or a dict from names (or numbers) of
+        inputs. They must be positive, at predictions, too. "auto" also fits logarithms of those inputs that are spread
+        over more than a decade, as for ``target``.
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
@@ -156,6 +172,8 @@ class Surrogate(BlockwiseRegressor):
         The fit in scaled units.
     scaling_ : Scaling
         The change of units.
+    warping_ : Warping
+        The transformation of inputs and values in front of it: ``print(model.warping_)``, nothing if there is none.
     estimated_error_ : float or array of shape (k,)
         The estimated root mean square error at new points, in the units of each output, corrected for the choice of the
         best of all candidates; NaN with fewer than three samples.
@@ -189,49 +207,70 @@ class Surrogate(BlockwiseRegressor):
         time_budget: float | None = 20.0,
         *,
         engines: Any = "auto",
+        target: Any = "auto",
+        inputs: Any = "auto",
         check_gradients: str | bool = "warn",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.time_budget = time_budget
         self.engines = engines
+        self.target = target
+        self.inputs = inputs
         self.check_gradients = check_gradients
         self.random_state = random_state
         self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        start = time.perf_counter()
-        raced = self._raced(jet, validation, self._generator(), start + self._budget())
+        deadline = time.perf_counter() + self._budget()
+        raced = self._raced(jet, validation, self._generator(), deadline)
         return self._set_raced(raced, raced.winner, raced.fit)
 
-    def _raced(self, jet: Jet, validation: Any, rng: np.random.Generator, deadline: float) -> Raced:
-        """Return the race between all engines on given data."""
-        progress = watch_attempts(self._verbosity(), deadline - time.perf_counter())
-        clock, models = Clock(deadline), self._models(jet)
+    def _raced(
+        self, jet: Jet, validation: Any, rng: np.random.Generator, deadline: float, in_blocks: bool = False
+    ) -> Raced:
+        """Return the race between all engines, in the better of the units that are offered.
+
+        Each unit has its share of the time. Data in blocks are not transformed.
+        """
+        start, models = time.perf_counter(), self._models(jet)
+        progress = watch_attempts(self._verbosity(), deadline - start)
         check, found = checked_gradients(jet, self.check_gradients)
         entropy = [int(number) for number in rng.integers(2**32, size=4)]
         given, (jet, held_out) = jet, split(jet, validation, rng)
-        contenders, failures = list[Contender](), dict[int, Exception]()
-        for place, (name, model) in enumerate(models):
-            seed = np.random.SeedSequence(entropy, spawn_key=(place,)).generate_state(1)[0]
-            try:
-                for scaling in self._scalings(jet, check, model):
-                    rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
-                    prepared = model._prepare(given, jet, held_out, rng, clock, scaling)
-                    contenders += [Contender(name, model, prepared, engine) for engine in prepared.engines]
-            except FAILURES as failure:
-                failures[place] = failure
-        choice = self._decided(contenders, models, failures, progress, clock)
-        return Raced(models, contenders, choice, failures, check, tuple(found))
+
+        def race(warping: Warping, clock: Clock) -> Raced:
+            contenders, failures = list[Contender](), dict[int, Exception]()
+            for place, (name, model) in enumerate(models):
+                seed = np.random.SeedSequence(entropy, spawn_key=(place,)).generate_state(1)[0]
+                try:
+                    for scaling in self._scalings(warping(jet), check, model):
+                        rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
+                        prepared = model._prepared(warping, given, jet, held_out, rng, clock, scaling)
+                        contenders += [Contender(name, model, prepared, engine) for engine in prepared.raced]
+                except FAILURES as failure:
+                    failures[place] = failure
+            choice = self._decided(contenders, models, failures, progress, clock)
+            return Raced(models, contenders, choice, failures, check, tuple(found))
+
+        warpings = [UNWARPED] if in_blocks else self._warpings(jet, held_out)
+        ends = start + (deadline - start) * np.arange(1, len(warpings) + 1) / len(warpings)
+        races = [race(warping, Clock(end)) for warping, end in zip(warpings, ends, strict=True)]
+        choices = [each.choice for each in races]
+        best = races[least(choices)]
+        best.winner.model._set_rivals(warpings, choices)
+        tails = tail_warnings(best.choice.winner.evidence, jet.with_values().y, self.target)
+        whole = replace(best.choice, finished=all(choice.finished for choice in choices))
+        return replace(best, choice=whole, warnings=(*found, *tails))
 
     def _set_raced(self, raced: Raced, winner: Contender, fit: Any) -> list[Warning]:
         """Set the attributes of the winner of a race, and return warnings for the user."""
-        warned = winner.model._finish(winner.prepared, fit)
+        warned = winner.model._finished(winner.prepared, fit)
         return warned + self._set_model(raced, winner, winner.model)
 
     def _set_model(self, raced: Raced, chosen: Contender, model: NetworkRegressor) -> list[Warning]:
         """Set the attributes that come from the fitted regressor of a contender, and return warnings for the user."""
-        self.model_ = model
+        self.model_, self._warping = model, model.warping_
         self.engine_, self.finished_ = chosen.name, raced.choice.finished
         self.leaderboard_ = _leaderboard(raced.models, raced.contenders, raced.choice, chosen, raced.failures)
         self.gradient_check_ = model.gradient_check_ = raced.check
@@ -259,7 +298,7 @@ class Surrogate(BlockwiseRegressor):
 
     def _way(self, blocks: Blocks, found: list[Warning]) -> RacedBlocks:
         def race(sample: Jet, rng: np.random.Generator, deadline: float) -> Raced:
-            return self._raced(sample, None, rng, deadline)
+            return self._raced(sample, None, rng, deadline, in_blocks=True)
 
         return RacedBlocks(race, self._budget(), self._verbosity())
 
@@ -332,6 +371,11 @@ class Surrogate(BlockwiseRegressor):
             given = isinstance(item, NetworkRegressor)
             model = clone(item) if given else choose("engines", item, table)()
             known = model.get_params(deep=False)
+            if model.target is not None or model.inputs is not None:
+                raise ValueError(
+                    "`target` and `inputs` of an engine must be None: all engines have those of `Surrogate`, got "
+                    f"{model!r}"
+                )
             options = {"check_gradients": False, "verbose": max(0, self._verbosity() - 1)}
             model.set_params(**{key: value for key, value in options.items() if key in known})
             for key, value in vars(self).items():
