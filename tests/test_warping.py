@@ -328,6 +328,8 @@ class TestAuto:
         assert str(model.warping_) == str(model.model_.warping_) == "log of the values, log of 2 inputs"
         assert "log of the values, log of 2 inputs" in str(model.report())
         assert_allclose(model.predict(fresh), truth, rtol=1e-3)
+        again = clone(model.model_)
+        assert (again.target, again.inputs) == (("log",), ("log", "log", None))
         plain = Surrogate(None, engines=["sampled"], target=None, inputs=None, random_state=0).fit(X, y)
         assert plain.warping_.is_trivial
 

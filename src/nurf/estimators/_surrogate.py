@@ -244,6 +244,7 @@ class Surrogate(NetworkRegressor):
         fit = winner.prepared.fit(choice)
         warned = winner.model._finished(winner.prepared, fit)
         self._warping = winner.prepared.warping
+        winner.model.set_params(target=self._warping.output_kinds, inputs=self._warping.input_kinds)  # so do its clones
         winner.model._set_rivals(warpings, [race.choice for race in races])
         self.leaderboard_ = _leaderboard(models, contenders, choice, winner, failures)
         self.finished_ = all(race.choice.finished for race in races)
