@@ -133,6 +133,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     inputs: Any = None
     verbose: int
     random_state: Any = None
+    _goes_on: bool = False  # from a race on a sample to all blocks
 
     def fit(
         self,

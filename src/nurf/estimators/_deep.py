@@ -16,7 +16,7 @@ from nurf._validation import is_number, is_whole
 from nurf._warping import Warping
 from nurf.activations import Sigmoid
 from nurf.blockwise import Blocks, TrainedBlocks
-from nurf.choosing import NO_LIMIT, POLICY, Clock, decide
+from nurf.choosing import NO_LIMIT, POLICY, Clock, Judged, decide
 from nurf.data import DerivativeCheck, Observations, checked_gradients, split
 from nurf.densities import Density, Nonlocal, Uniform
 from nurf.engines import DeepFit, DeepOptions, DeepSetting, DeepSpec, TrainedEngine
@@ -257,6 +257,12 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     def _way(self, blocks: Blocks, found: list[Warning]) -> TrainedBlocks:
         spec = self._with_steps(self._spec(blocks.sample, found), blocks.sample)
         return TrainedBlocks(spec, self.steps == "auto" and self.time_budget is None, self._verbosity())
+
+    def _in_time(
+        self, judged: Judged, fit: DeepFit, blocks: Blocks, clock: Clock
+    ) -> tuple[TrainedBlocks, DeepFit, bool]:
+        way, is_whole = self._way(blocks, []).in_time(fit, blocks, clock)
+        return way, fit, is_whole
 
     def _set_blockwise(
         self, result: tuple[DeepFit, DeepSpec], blocks: Blocks, check: DerivativeCheck | None

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._scaling import Scaling
 from nurf.activations import Activation
 from nurf.blockwise import Absorb, Blocks, Running, SampledBlocks, Solution
-from nurf.choosing import Clock
+from nurf.choosing import Clock, Judged
 from nurf.data import DerivativeCheck, Observations, Units, read_block
 from nurf.densities import Density
 from nurf.engines import (
@@ -325,6 +325,14 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         rule = choose("selection", self.selection, SELECTION)
         race = partial(raced_on_sample, choices, rule, verbose)
         return SampledBlocks(race, choices.alphas(), choices.precision(), verbose)
+
+    def _in_time(
+        self, judged: Judged, fit: ShallowFit, blocks: Blocks, clock: Clock
+    ) -> tuple[SampledBlocks, tuple[ShallowFit, ...], bool]:
+        engine: SampledEngine = judged.engine  # type: ignore[assignment]
+        way = self._way(blocks, [])
+        size = way.affordable(fit, blocks, engine.sizes[-1], clock)
+        return way, (replace(engine.sized(judged, fit, size), attempts=fit.attempts),), size == engine.sizes[-1]
 
     def _set_blockwise(self, result: Solution, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
         return self._set_result(result, check)

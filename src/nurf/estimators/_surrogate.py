@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -16,14 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._reduction import few_directions
 from nurf._scaling import Scaling
 from nurf._validation import is_number
-from nurf._warping import Warping
-from nurf.choosing import POLICY, Choice, Clock, Engine, NothingFittedError, decide
-from nurf.data import DerivativeCheck, checked_gradients, split
+from nurf._warping import UNWARPED, Warping
+from nurf.blockwise import Blocks
+from nurf.choosing import POLICY, Choice, Clock, NothingFittedError, decide
+from nurf.data import DerivativeCheck, Stream, checked_gradients, split
 from nurf.engines._progress import RaceProgress, watch_attempts
-from nurf.estimators._base import NetworkRegressor, Prepared
+from nurf.estimators._base import NetworkRegressor
+from nurf.estimators._blockwise import BlockwiseRegressor, Checked
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._parameters import choose
+from nurf.estimators._raced import Contender, Raced, RacedBlocks, RacedOnBlocks
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
 from nurf.estimators._sparse import SparseFeatureRegressor
@@ -102,7 +105,7 @@ class Leaderboard(Sequence[Standing]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-class Surrogate(NetworkRegressor):
+class Surrogate(BlockwiseRegressor):
     """Regression by the network that is expected to be the best, whichever way it is fitted.
 
     Three engines take part in one race: infinitely wide networks with learned scales (``KernelFeatureRegressor``),
@@ -115,6 +118,9 @@ class Surrogate(NetworkRegressor):
     found once, and all engines fit functions of them. Sampled networks are also fitted to all inputs, and win if the
     directions were not enough. If there are many samples, neurons are also sampled in the linear map of the inputs that
     infinitely wide networks learn.
+
+    With more than 20,000 rows, engines race on a sample of them for half of the time. Sampled and trained networks that
+    are not far behind go on with all rows, and rows that are held back choose between these and the winner of the race.
 
     Parameters
     ----------
@@ -194,6 +200,7 @@ class Surrogate(NetworkRegressor):
 
     model_: NetworkRegressor
     leaderboard_: Leaderboard
+    scaling = None  # blocks stay in the units of the data: each engine has its own
 
     def __init__(
         self,
@@ -215,14 +222,30 @@ class Surrogate(NetworkRegressor):
         self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        start, budget, verbosity = time.perf_counter(), self._budget(), self._verbosity()
-        models = self._models(jet)
+        start = time.perf_counter()
+        raced = self._raced(jet, validation, self._generator(), start + self._budget())
+        found = self._set_raced(raced, raced.winner, raced.fit)
+        return found + tail_warnings(raced.choice.winner.evidence, jet.with_values().y, self.target)
+
+    def _raced(
+        self,
+        jet: Jet,
+        validation: Any,
+        rng: np.random.Generator,
+        deadline: float,
+        warpings: Sequence[Warping] | None = None,
+    ) -> Raced:
+        """Return the race between all engines on given data, between the curves with the smallest error.
+
+        ``warpings`` are the curves of inputs and outputs; by default those that the parameters ask for.
+        """
+        start, models = time.perf_counter(), self._models(jet)
+        progress = watch_attempts(self._verbosity(), deadline - start)
         check, found = checked_gradients(jet, self.check_gradients)
-        rng, progress = self._generator(), watch_attempts(verbosity, budget)
         entropy = [int(number) for number in rng.integers(2**32, size=4)]
         given, (jet, held_out) = jet, split(jet, validation, rng)
 
-        def raced(warping: Warping, clock: Clock) -> Race:
+        def race(warping: Warping, clock: Clock) -> Raced:
             contenders, failures = list[Contender](), dict[int, Exception]()
             for place, (name, model) in enumerate(models):
                 seed = np.random.SeedSequence(entropy, spawn_key=(place,)).generate_state(1)[0]
@@ -233,26 +256,66 @@ class Surrogate(NetworkRegressor):
                         contenders += [Contender(name, model, prepared, engine) for engine in prepared.raced]
                 except FAILURES as failure:
                     failures[place] = failure
-            return Race(contenders, failures, self._decided(contenders, models, failures, progress, clock))
+            choice = self._decided(contenders, models, failures, progress, clock)
+            return Raced(models, contenders, choice, failures, check, tuple(found))
 
-        warpings = self._warpings(jet, held_out)
-        ends = start + budget * np.arange(1, len(warpings) + 1) / len(warpings)
-        races = [raced(warping, Clock(end)) for warping, end in zip(warpings, ends, strict=True)]
-        contenders, failures, choice = races[least([race.choice for race in races])]
-        winner = next(each for each in contenders if each.engine is choice.winner.engine)
-        self.model_, self.engine_ = winner.model, winner.name
-        fit = winner.prepared.fit(choice)
+        warpings = self._warpings(jet, held_out) if warpings is None else warpings
+        ends = start + (deadline - start) * np.arange(1, len(warpings) + 1) / len(warpings)
+        races = [race(warping, Clock(end)) for warping, end in zip(warpings, ends, strict=True)]
+        choices = [each.choice for each in races]
+        best = races[least(choices)]
+        best.winner.model._set_rivals(warpings, choices)
+        finished = all(choice.finished for choice in choices)
+        return replace(best, choice=replace(best.choice, finished=finished))
+
+    def _set_raced(self, raced: Raced, winner: Contender, fit: Any) -> list[Warning]:
+        """Set the attributes of the winner of a race, and return warnings for the user."""
+        warping = winner.prepared.warping
         warned = winner.model._finished(winner.prepared, fit)
-        self._warping = winner.prepared.warping
-        winner.model.set_params(target=self._warping.output_kinds, inputs=self._warping.input_kinds)  # so do its clones
-        winner.model._set_rivals(warpings, [race.choice for race in races])
-        self.leaderboard_ = _leaderboard(models, contenders, choice, winner, failures)
-        self.finished_ = all(race.choice.finished for race in races)
-        self.gradient_check_ = self.model_.gradient_check_ = check
-        self._set_fit(winner.model.fit_, winner.model.scaling_, winner.model.uncertainty_)
-        failed = [UserWarning(f"engine {models[place][0]} failed: {error}") for place, error in failures.items()]
-        tails = tail_warnings(choice.winner.evidence, jet.with_values().y, self.target)
-        return [*found, *winner.prepared.warnings, *warned, *failed, *tails]
+        winner.model.set_params(target=warping.output_kinds, inputs=warping.input_kinds)  # which its clones have, too
+        return warned + self._set_model(raced, winner, winner.model)
+
+    def _set_model(self, raced: Raced, chosen: Contender, model: NetworkRegressor) -> list[Warning]:
+        """Set the attributes that come from the fitted regressor of a contender, and return warnings for the user."""
+        self.model_, self._warping = model, model.warping_
+        self.engine_, self.finished_ = chosen.name, raced.choice.finished
+        self.leaderboard_ = _leaderboard(raced.models, raced.contenders, raced.choice, chosen, raced.failures)
+        self.gradient_check_ = model.gradient_check_ = raced.check
+        self._set_fit(model.fit_, model.scaling_, model.uncertainty_)
+        failed = [
+            UserWarning(f"engine {raced.models[place][0]} failed: {error}") for place, error in raced.failures.items()
+        ]
+        return [*raced.warnings, *chosen.prepared.warnings, *failed]
+
+    def _fit_stream(self, stream: Stream, path: Any) -> list[Warning]:
+        if path is not None:
+            raise ValueError(
+                "`checkpoint` must be None for `Surrogate`, whose fits end with `time_budget`, got a file: "
+                "`RandomFeatureRegressor` and `DeepFeatureRegressor` keep one"
+            )
+        return super()._fit_stream(stream, None)
+
+    def _require_blocks(self) -> None:
+        self._budget()
+
+    def _checked_units(self, scaling: Scaling, jet: Jet, given: Jet) -> Checked:
+        """Return the units of the data: each engine has its own, and the race compares the gradients."""
+        center, level = np.zeros_like(scaling.x_center), np.zeros_like(scaling.y_center)
+        return Scaling(center, center + 1.0, level, level + 1.0), None, []
+
+    def _way(self, blocks: Blocks, found: list[Warning]) -> RacedBlocks:
+        def race(sample: Jet, rng: np.random.Generator, deadline: float) -> Raced:
+            return self._raced(sample, None, rng, deadline, [UNWARPED])
+
+        return RacedBlocks(race, self._budget(), self._verbosity())
+
+    def _set_blockwise(self, result: RacedOnBlocks, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
+        raced, better = result.raced, result.better
+        if better is None:
+            return self._set_raced(raced, raced.winner, result.fit)
+        choice, chosen = replace(raced.choice, winner=better.judged), raced.contender(better.judged)
+        found = self._set_model(replace(raced, choice=choice), chosen, better.model)
+        return [*better.warnings, *found]
 
     def _updated(self, jet: Jet, validation: Any) -> list[Warning]:
         check, found = checked_gradients(jet, self.check_gradients)
@@ -349,24 +412,6 @@ class Surrogate(NetworkRegressor):
         if not (is_number(self.time_budget) and self.time_budget > 0):
             raise ValueError(f"`time_budget` must be None or a number > 0, got {self.time_budget!r}")
         return float(self.time_budget)
-
-
-@dataclass(frozen=True, eq=False)
-class Contender:
-    """An engine, and the estimator that it belongs to."""
-
-    name: str
-    model: NetworkRegressor
-    prepared: Prepared
-    engine: Engine
-
-
-class Race(NamedTuple):
-    """The engines that fit between the same curves, those that failed, and the choice between the others."""
-
-    contenders: list[Contender]
-    failures: dict[int, Exception]
-    choice: Choice
 
 
 def _leaderboard(
