@@ -136,6 +136,11 @@ class Draws:
         return replace(self, parts=parts, size=len(rows), single=np.ndim(chosen) == 0)
 
     @property
+    def fit(self) -> Draws:
+        """The fit itself, as a single function."""
+        return replace(self, parts=(), size=1, single=True)
+
+    @property
     def dimension(self) -> int:
         """The number of inputs."""
         return len(self.scaling.x_scale)
