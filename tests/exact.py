@@ -20,7 +20,8 @@ class ExactDraws:
         return len(self.shifts)
 
     def __getitem__(self, index):
-        return ExactDraws(self.value_of, self.gradient_of, np.atleast_1d(self.shifts[index]), np.ndim(index) == 0)
+        chosen = self.shifts[index]
+        return ExactDraws(self.value_of, self.gradient_of, np.atleast_1d(chosen), np.ndim(chosen) == 0)
 
     def value(self, X):
         """Draws are shifted by a constant."""

@@ -19,6 +19,9 @@ OUTSIDE = (
     0.1  # share of points beyond the data from which on a warning is given: 100 samples of 4 inputs leave 8% outside
 )
 
+STEP = 1e-4  # of differences of densities, in standard deviations
+ABRUPT = 1e-6  # a density at an end of a distribution that is larger does not vanish there
+
 
 def input_names(model: Any) -> list[str]:
     """Return the names of a fitted model's inputs, or ``x0, x1, ...``."""
@@ -123,6 +126,27 @@ class Inputs:
         densities = np.column_stack([marginal.pdf(X[:, j]) for j, marginal in enumerate(self.marginals)])
         rates = np.divide(norm.pdf(scores), densities, out=np.zeros_like(densities), where=densities > 0)
         return np.asarray(rates[:, :, None] * self.factor)
+
+    def density_slopes(self, Z: Array, X: Array) -> tuple[Array, Array]:
+        """Return derivatives of the log density by the means and by the standard deviations of all inputs, (m, d).
+
+        A distribution is moved, or stretched around its mean, and the copula stays. They are NaN if its density does
+        not vanish at an end: then what is beyond the end counts, too.
+        """
+        inverse = np.linalg.inv(self.factor @ self.factor.T) - np.eye(self.dimension)
+        scores = Z @ self.factor.T
+        pulls = scores @ inverse
+        by_mean, by_std = np.empty_like(X), np.empty_like(X)
+        for j, marginal in enumerate(self.marginals):
+            x, mean, std = X[:, j], marginal.mean(), marginal.std()
+            step = STEP * std
+            slope = (marginal.logpdf(x + step) - marginal.logpdf(x - step)) / (2 * step)
+            slope = slope - pulls[:, j] * marginal.pdf(x) / norm.pdf(scores[:, j])
+            ends = [end for end in marginal.support() if np.isfinite(end)]
+            abrupt = any(marginal.pdf(end) * std > ABRUPT for end in ends)
+            by_mean[:, j] = np.nan if abrupt else -slope
+            by_std[:, j] = np.nan if abrupt else -(1 + (x - mean) * slope) / std
+        return by_mean, by_std
 
     def warn_beyond(self, model: Any, X: Array, what: str = "of the points") -> None:
         """Warn if many points (m, d) are beyond the data of a model."""
