@@ -25,11 +25,15 @@ class ExactDraws:
 
     def value(self, X):
         """Draws are shifted by a constant."""
-        found = np.add.outer(self.shifts, self.value_of(X))
-        return found[0] if self.single else found
+        return self._each(self.value_of, X, self.shifts)
 
     def gradient(self, X):
-        found = np.add.outer(np.zeros(len(self.shifts)), self.gradient_of(X))
+        return self._each(self.gradient_of, X, np.zeros(len(self.shifts)))
+
+    def _each(self, function, X, shifts):
+        if np.ndim(X) == 3:
+            return np.array([function(x) + shift for x, shift in zip(X, shifts, strict=True)])
+        found = np.add.outer(shifts, function(X))
         return found[0] if self.single else found
 
 

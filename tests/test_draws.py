@@ -203,6 +203,16 @@ class TestDraws:
         with pytest.raises(IndexError):
             draws[7]
 
+    @models
+    def test_points_of_their_own(self, name):
+        draws = fitted(name).draws(6, random_state=0)
+        X = 2 * np.random.default_rng(1).uniform(-1, 1, (6, 3, 2))
+        for evaluate in (Draws.value, Draws.gradient):
+            each = np.stack([evaluate(draw, points) for draw, points in zip(draws, X, strict=True)])
+            assert_allclose(evaluate(draws, X), each, rtol=1e-7, atol=1e-8)
+        with pytest.raises(ValueError, match="each of 6 draws, got 5"):
+            draws.value(X[:5])
+
     @pytest.mark.parametrize("name", ["wide", "sampled"])
     def test_outputs_that_are_multiples_of_each_other_stay_so(self, name):
         rng = np.random.default_rng(0)
@@ -215,6 +225,9 @@ class TestDraws:
         assert slopes.shape == (6, 8, 3, 2)
         size = np.abs(found).max()
         assert_allclose(found[..., 1], -3 * found[..., 0], atol=1e-6 * size)
+        own = draws.value(np.tile(inner(8), (6, 1, 1))), draws.gradient(np.tile(inner(8), (6, 1, 1)))
+        assert_allclose(own[0], found, atol=1e-7 * size)
+        assert_allclose(own[1], slopes, atol=1e-7 * np.abs(slopes).max())
         assert not np.allclose(found[..., 2], found[..., 0], atol=0.1 * size)
 
     def test_noise_is_no_part_of_an_infinitely_wide_network(self):

@@ -161,10 +161,10 @@ def failure(
     d = distribution.dimension
     limits = Limits.of(draws.fit.value(distribution.from_normal(np.zeros((1, d)))).shape[1:], above, below, combine)
     starts = np.concatenate([np.zeros((1, d)), normal_points(STARTS // REPLICATES, d, rng).reshape(-1, d)])
-    found = _design_points(Functions(distribution, draws.fit), limits, starts, STEPS)
+    found = _design_points(Functions(distribution, draws.fit[[0]]), limits, starts[None], STEPS)
     some = draws[: min(FEW_DRAWS, n_draws)]
     turns = found[np.arange(len(some)) % len(found)] if len(found) else np.zeros((len(some), d))
-    moved = _design_points(Functions(distribution, some), limits, turns, FEW_STEPS)
+    moved = _design_points(Functions(distribution, some), limits, turns[:, None], FEW_STEPS)
     mixture = Mixture(np.concatenate([found, moved]) if len(found) + len(moved) else np.zeros((1, d)))
     points = mixture.points(normal_points(n, d + 1, rng))
     X, weights = distribution.from_normal(points), mixture.weights(points)
@@ -279,7 +279,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """Functions of standard normal variables, one for each point, or one for all of them.
+    """Draws as functions of standard normal variables, each with points of its own.
 
     Parameters
     ----------
@@ -291,61 +291,57 @@ class Functions:
     draws: Any
 
     def values(self, Z: Array) -> Array:
-        """Return the values at the points (c, s, d), of shape (c, s[, k])."""
-        X = self.distribution.from_normal(Z)
-        found = self.draws.value(X.reshape(-1, X.shape[2]))
-        if self.draws.single:
-            return np.asarray(found.reshape(*Z.shape[:2], *found.shape[1:]))
-        own = np.arange(Z.shape[1])
-        return np.asarray(np.moveaxis(found.reshape(len(own), *Z.shape[:2], *found.shape[2:])[own, :, own], 0, 1))
+        """Return the values of all draws at their points (n, m, d), of shape (n, m[, k])."""
+        return np.asarray(self.draws.value(self.distribution.from_normal(Z)))
 
     def gradients(self, Z: Array) -> Array:
-        """Return the gradients by the normal variables at the points (s, d), of shape (s[, k], d)."""
+        """Return the gradients by the normal variables at the points (n, m, d), of shape (n, m[, k], d)."""
         X = self.distribution.from_normal(Z)
+        slopes = self.distribution.slopes(Z.reshape(-1, Z.shape[2]), X.reshape(-1, Z.shape[2]))
         found = self.draws.gradient(X)
-        if not self.draws.single:
-            found = found[np.arange(len(Z)), np.arange(len(Z))]
-        return np.asarray(np.einsum("s...i,sij->s...j", found, self.distribution.slopes(Z, X)))
+        return np.asarray(np.einsum("nm...i,nmij->nm...j", found, slopes.reshape(*Z.shape, -1)))
 
 
 def search(functions: Functions, limits: Limits, Z: Array, n_steps: int) -> tuple[Array, Mask]:
-    """Return points near the centre at which all limits are exceeded, from starts (s, d), and whether they are found.
+    """Return points near the centre at which all limits are exceeded, from starts (n, m, d), and whether they are found.
 
     Each step goes towards the nearest point at which the linearised limits are exceeded; of some shorter steps the one
     with the smallest ``|z|^2 / 2`` and margins, times a factor that is large enough to count, is taken.
     """
     for _ in range(n_steps):
-        margins, slopes = limits.margins(functions.values(Z[None])[0]), limits.slopes(functions.gradients(Z))
+        margins, slopes = limits.margins(functions.values(Z)), limits.slopes(functions.gradients(Z))
         target = _nearest(margins, slopes, Z)
-        target *= FARTHEST / np.maximum(np.linalg.norm(target, axis=1, keepdims=True), FARTHEST)
-        sizes = np.linalg.norm(Z, axis=1) + np.linalg.norm(target, axis=1) + 1
-        lengths = np.linalg.norm(slopes, axis=2)
-        factors = np.divide(2 * sizes[:, None], lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        tried = Z + SHORTER[:, None, None] * (target - Z)
-        excess = np.sum(factors * np.maximum(limits.margins(functions.values(tried)), 0.0), axis=2)
-        best = np.argmin(np.sum(tried**2, axis=2) / 2 + excess, axis=0)
-        before, Z = Z, tried[best, np.arange(len(Z))]
+        target *= FARTHEST / np.maximum(np.linalg.norm(target, axis=-1, keepdims=True), FARTHEST)
+        sizes = np.linalg.norm(Z, axis=-1) + np.linalg.norm(target, axis=-1) + 1
+        lengths = np.linalg.norm(slopes, axis=-1)
+        factors = np.divide(2 * sizes[..., None], lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        merits, tried = [], [Z + share * (target - Z) for share in SHORTER]
+        for each in tried:
+            excess = factors * np.maximum(limits.margins(functions.values(each)), 0.0)
+            merits.append(np.sum(each**2, axis=-1) / 2 + np.sum(excess, axis=-1))
+        best = np.argmin(merits, axis=0)[None, ..., None]
+        before, Z = Z, np.take_along_axis(np.array(tried), best, axis=0)[0]
         if np.abs(Z - before).max() < STILL:
             break
-    margins, slopes = limits.margins(functions.values(Z[None])[0]), limits.slopes(functions.gradients(Z))
-    return Z, np.all(margins <= REACHED * np.linalg.norm(slopes, axis=2), axis=1)
+    margins, slopes = limits.margins(functions.values(Z)), limits.slopes(functions.gradients(Z))
+    return Z, np.all(margins <= REACHED * np.linalg.norm(slopes, axis=-1), axis=-1)
 
 
 def _nearest(margins: Array, slopes: Array, Z: Array) -> Array:
-    """Return the nearest points to the centre with ``margins + slopes.(z - Z) <= 0``, of shape (s, d).
+    """Return the nearest points to the centre with ``margins + slopes.(z - Z) <= 0``, of shape (n, m, d).
 
     Hildreth's algorithm: the multiplier of each limit in turn.
     """
-    squares = np.sum(slopes**2, axis=2)
-    bounds = np.einsum("sld,sd->sl", slopes, Z) - margins
+    squares = np.sum(slopes**2, axis=-1)
+    bounds = np.einsum("nmld,nmd->nml", slopes, Z) - margins
     multipliers, z = np.zeros_like(margins), np.zeros_like(Z)
-    for _ in range(SWEEPS if margins.shape[1] > 1 else 1):
-        for i in range(margins.shape[1]):
-            beyond = np.sum(slopes[:, i] * z, axis=1) - bounds[:, i]
-            change = np.divide(beyond, squares[:, i], out=np.zeros(len(Z)), where=squares[:, i] > 0)
-            change = np.maximum(change, -multipliers[:, i])
-            multipliers[:, i] += change
-            z -= change[:, None] * slopes[:, i]
+    for _ in range(SWEEPS if margins.shape[-1] > 1 else 1):
+        for i in range(margins.shape[-1]):
+            beyond = np.sum(slopes[..., i, :] * z, axis=-1) - bounds[..., i]
+            change = np.divide(beyond, squares[..., i], out=np.zeros_like(beyond), where=squares[..., i] > 0)
+            change = np.maximum(change, -multipliers[..., i])
+            multipliers[..., i] += change
+            z -= change[..., None] * slopes[..., i, :]
     return z
 
 

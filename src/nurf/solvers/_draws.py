@@ -87,6 +87,28 @@ class Part:
             found += slopes[:, :, None, :] * self._combined(self.basis.design(X))[:, None]
         total[:, :, slice(None) if self.draws is None else self.draws] += found
 
+    def add_own_values(self, X: Array, total: Array) -> None:
+        """Add the value of each draw at its own point (n, d) to ``total`` (n, k)."""
+        own = slice(None) if self.draws is None else self.draws
+        found = self._own(self.basis.design(X[own])[:, None])[:, 0]
+        if self.amplitude is not None:
+            found *= self.amplitude.deviations(X[own])
+        total[own] += found
+
+    def add_own_gradients(self, X: Array, total: Array) -> None:
+        """Add the gradient of each draw at its own point (n, d) to ``total`` (n, d, k)."""
+        own = slice(None) if self.draws is None else self.draws
+        found = self._own(self.basis.gradient_design(X[own]))
+        if self.amplitude is not None:
+            found *= self.amplitude.deviations(X[own])[:, None, :]
+            slopes = np.swapaxes(self.amplitude.deviation_gradients(X[own]), 1, 2)
+            found += slopes * self._own(self.basis.design(X[own])[:, None])
+        total[own] += found
+
+    def _own(self, design: Array) -> Array:
+        """Return the combinations of each draw of its own columns (n, r, B), of shape (n, r, k)."""
+        return np.asarray(design @ np.moveaxis(self.coef, 1, 0))
+
     def _combined(self, design: Array) -> Array:
         """Return the combinations of columns of shape (..., B), of shape (..., n, k)."""
         flat = self.coef.reshape(len(self.coef), -1)
@@ -151,7 +173,12 @@ class Draws:
         return self.network.output_shape
 
     def value(self, X: Any) -> Array:
-        """Return the values of all draws at the points, of shape (n, m) or (n, m, k) for ``m`` points."""
+        """Return the values of all draws at the points, of shape (n, m) or (n, m, k) for ``m`` points (m, d).
+
+        Points of shape (n, m, d) are points of its own for each draw.
+        """
+        if np.ndim(X) == 3:
+            return self._own(X, 0)
         points = self._points(X)
         total = np.empty((len(points), self.size, self.network.n_outputs))
         for rows in self._blocks(points, 1):
@@ -162,7 +189,12 @@ class Draws:
         return self._shaped(self.scaling.values_back(values))
 
     def gradient(self, X: Any) -> Array:
-        """Return the gradients of all draws at the points, of shape (n, m, d) or (n, m, k, d)."""
+        """Return the gradients of all draws at the points, of shape (n, m, d) or (n, m, k, d).
+
+        Points of shape (n, m, d) are points of its own for each draw.
+        """
+        if np.ndim(X) == 3:
+            return self._own(X, 1)
         points = self._points(X)
         d, k = points.shape[1], self.network.n_outputs
         total = np.empty((len(points), d, self.size, k))
@@ -173,6 +205,27 @@ class Draws:
                 part.add_gradients(points[rows], total[rows])
         gradients = np.moveaxis(total, 1, 3).swapaxes(0, 1).reshape(self.size, len(points), *self.output_shape, d)
         return self._shaped(self.scaling.gradients_back(gradients))
+
+    def _own(self, X: Any, order: int) -> Array:
+        """Return values or gradients of each draw at points of its own (n, m, d)."""
+        each = as_finite("X", X)
+        if len(each) != self.size:
+            raise ValueError(f"`X` must have points for each of {self.size} draws, got {len(each)}")
+        k, found = self.network.n_outputs, []
+        for points in (self._points(column) for column in np.swapaxes(each, 0, 1)):
+            d = points.shape[1]
+            if order == 0:
+                total = self.network.value(points).reshape(-1, k)
+                for part in self.parts:
+                    part.add_own_values(points, total)
+                found.append(self.scaling.values_back(total.reshape(-1, *self.output_shape)))
+            else:
+                total = np.ascontiguousarray(np.swapaxes(self.network.gradient(points).reshape(-1, k, d), 1, 2))
+                for part in self.parts:
+                    part.add_own_gradients(points, total)
+                turned = np.swapaxes(total, 1, 2).reshape(-1, *self.output_shape, d)
+                found.append(self.scaling.gradients_back(turned))
+        return self._shaped(np.stack(found, axis=1))
 
     def _shaped(self, result: Array) -> Array:
         return np.ascontiguousarray(result[0] if self.single else result)
