@@ -42,9 +42,9 @@ class TestClosedForms:
         assert found.covariance.value[0, 1] > 0.5  # standard deviations 1 and 0.87, correlation of scores 0.8
 
     def test_samples_of_ones_own(self):
-        X = np.random.default_rng(0).normal(size=(800, 2))
+        X = np.random.default_rng(0).normal(size=(803, 2))
         found = propagate(SUM, X, random_state=0)
-        assert found.fit.size == 800
+        assert found.mean.error == 0
         assert_allclose(found.mean, np.mean(X @ [1, 2]))
         assert_allclose(found.quantile(0.3), np.quantile(X @ [1, 2], 0.3))
 
@@ -94,7 +94,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("options", "match"),
         [
-            ({"inputs": np.zeros((3, 2))}, "at least 16 points"),
+            ({"inputs": np.zeros((1, 2))}, "at least two points"),
             ({"inputs": np.zeros((30, 3))}, "points of 2 inputs"),
             ({"inputs": [norm(0, np.inf), norm()]}, "finite quantiles|continuous distributions"),
             ({"inputs": np.full((30, 2), np.nan)}, "must be finite"),

@@ -43,13 +43,14 @@ class Estimate:
         function : callable
             Maps values of shape (n, m, ...), of ``n`` functions at ``m`` points, to answers of shape (n, ...).
         fit : array of shape (R, m, ...)
-            The values of the fit at ``R`` independent sets of points.
+            The values of the fit at ``R`` independent sets of points. One set counts as exact.
         draws : array of shape (n, m, ...)
             The values of all draws at the first set: what the answers of draws and fit differ by there is added to the
             value, so that few points suffice.
         """
         value, sets = function(fit.reshape(1, -1, *fit.shape[2:]))[0], function(fit)
-        return cls(value, value + function(draws) - sets[0], sets.std(axis=0, ddof=1) / np.sqrt(len(fit)))
+        error = sets.std(axis=0, ddof=1) / np.sqrt(len(fit)) if len(fit) > 1 else np.zeros_like(value)
+        return cls(value, value + function(draws) - sets[0], error)
 
     @property
     def interval(self) -> Array:

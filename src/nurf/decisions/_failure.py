@@ -303,7 +303,7 @@ class Functions:
 
 
 def search(functions: Functions, limits: Limits, Z: Array, n_steps: int) -> tuple[Array, Mask]:
-    """Return points near the centre at which all limits are exceeded, from starts (n, m, d), and whether they are found.
+    """Return points near the centre at which all limits are exceeded, from starts (n, m, d), and which are found.
 
     Each step goes towards the nearest point at which the linearised limits are exceeded; of some shorter steps the one
     with the smallest ``|z|^2 / 2`` and margins, times a factor that is large enough to count, is taken.

@@ -148,19 +148,20 @@ class Inputs:
             by_std[:, j] = np.nan if abrupt else -(1 + (x - mean) * slope) / std
         return by_mean, by_std
 
-    def warn_beyond(self, model: Any, X: Array, what: str = "of the points") -> None:
-        """Warn if many points (m, d) are beyond the data of a model."""
-        low, high = data_box(model)
-        room = 1e-9 * (high - low)
-        outside = (low - room > X) | (high + room < X)
-        share = float(np.mean(outside.any(axis=1)))
-        if share > OUTSIDE:
-            worst = self.names[int(np.argmax(outside.mean(axis=0)))]
-            warnings.warn(
-                f"{share:.0%} {what} are beyond the data, most of them in {worst}: the model knows little there, and "
-                "intervals grow",
-                stacklevel=3,
-            )
+
+def warn_beyond(model: Any, X: Array, what: str = "of the points") -> None:
+    """Warn if many points (m, d) are beyond the data of a model."""
+    low, high = data_box(model)
+    room = 1e-9 * (high - low)
+    outside = (low - room > X) | (high + room < X)
+    share = float(np.mean(outside.any(axis=1)))
+    if share > OUTSIDE:
+        worst = input_names(model)[int(np.argmax(outside.mean(axis=0)))]
+        warnings.warn(
+            f"{share:.0%} {what} are beyond the data, most of them in {worst}: the model knows little there, and "
+            "intervals grow",
+            stacklevel=3,
+        )
 
 
 def normal_points(n: int, d: int, rng: np.random.Generator) -> Array:
@@ -180,10 +181,8 @@ def as_sample(inputs: Any, model: Any) -> Array | None:
             raise ValueError(f"`inputs` must have the columns {names}, got none for {missing}")
         inputs = inputs[names]
     points = as_finite("inputs", inputs)
-    if points.shape[1] != len(names) or len(points) < 2 * REPLICATES:
-        raise ValueError(
-            f"`inputs` must be at least {2 * REPLICATES} points of {len(names)} inputs, got shape {points.shape}"
-        )
+    if points.shape[1] != len(names) or len(points) < 2:
+        raise ValueError(f"`inputs` must be at least two points of {len(names)} inputs, got shape {points.shape}")
     return points
 
 

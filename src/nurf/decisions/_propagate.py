@@ -12,7 +12,7 @@ from scipy.stats import gaussian_kde
 from nurf._types import Array
 from nurf._validation import as_finite
 from nurf.decisions._estimate import Estimate, table_of
-from nurf.decisions._inputs import REPLICATES, Inputs, as_sample, normal_points, require_power
+from nurf.decisions._inputs import Inputs, as_sample, normal_points, require_power, warn_beyond
 from nurf.estimators._parameters import as_generator
 from nurf.estimators._report import Report
 
@@ -117,7 +117,7 @@ def propagate(
     model : fitted estimator
     inputs : dict or sequence of distributions, or array of shape (m, d), optional
         Continuous distributions of ``scipy.stats``, by the names of the inputs or in their order; or a sample of the
-        inputs. By default they are uniform over the box of the data.
+        inputs, which counts as the distribution itself. By default they are uniform over the box of the data.
     correlation : array of shape (d, d), optional
         The correlations of the normal scores of the inputs (a Gaussian copula). By default they are independent.
     n_points : int, default 16384
@@ -141,16 +141,14 @@ def propagate(
     (2.24, 3.7)
     """
     rng = as_generator(random_state)
-    points = as_sample(inputs, model)
-    if points is None:
+    sample = as_sample(inputs, model)
+    if sample is None:
         distribution = Inputs.of(model, inputs, correlation)
         points = distribution.from_normal(normal_points(require_power(n_points), distribution.dimension, rng))
     else:
-        distribution = Inputs.of(model)
-        points = rng.permutation(points)[: len(points) // REPLICATES * REPLICATES]
-        points = points.reshape(REPLICATES, -1, points.shape[1])
+        points = sample[None]
     flat = points.reshape(-1, points.shape[2])
-    distribution.warn_beyond(model, flat)
+    warn_beyond(model, flat)
     draws = model.draws(n_draws, rng)
     fit = draws.fit.value(flat)
     return Propagation(fit.reshape(*points.shape[:2], *fit.shape[1:]), draws.value(points[0]))

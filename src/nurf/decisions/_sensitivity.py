@@ -14,7 +14,7 @@ import numpy as np
 from nurf._types import Array
 from nurf._validation import is_whole
 from nurf.decisions._estimate import Estimate, table_of
-from nurf.decisions._inputs import Inputs, as_sample, normal_points, require_power
+from nurf.decisions._inputs import Inputs, as_sample, normal_points, require_power, warn_beyond
 from nurf.estimators._parameters import as_generator
 from nurf.estimators._report import Report
 
@@ -175,7 +175,7 @@ def sensitivity(
     own, others = normals[..., :d] @ distribution.factor.T, normals[..., d:]
     scores = np.stack([distribution.kept(own, others, subset) for subset in subsets], axis=2)  # (R, n, S, d)
     points = distribution.from_scores(scores)
-    distribution.warn_beyond(model, points[:, :, 1].reshape(-1, d))
+    warn_beyond(model, points[:, :, 1].reshape(-1, d))
     draws = model.draws(n_draws, rng)
     fit, drawn = draws.fit.value(points.reshape(-1, d)), draws.value(points[0].reshape(-1, d))
     outputs = fit.shape[1:]
