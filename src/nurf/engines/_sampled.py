@@ -262,11 +262,6 @@ class SampledEngine(Engine):
         """Return whether the network is a sum of functions of single inputs."""
         return str(candidate.kind)
 
-    def simplicity(self, candidate: Any) -> tuple[float, ...]:
-        """Return the width, then the weights of derivatives: wide neurons and values alone are simple."""
-        loss = candidate.setting.loss
-        return candidate.setting.activation.typical_width, -loss.gradients, -loss.hessians
-
     def judge(self, candidate: Any, size: int, before: Judged | None = None) -> Judged:
         """Return the evidence for a candidate: from fits without each fold, or from samples that leave a fit.
 
