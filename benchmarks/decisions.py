@@ -3,10 +3,11 @@
     python benchmarks/decisions.py [--models wide sampled] [--samples 20 50 100] [--seeds 1] [--functions Ishigami]
     python benchmarks/decisions.py --published
 
-The first form fits models to functions of uqtestfuns (every second one of those in `collection.py`, at most ten inputs),
-without and with gradients, asks for the mean, the standard deviation, quantiles, Sobol indices, the probability of
-values above the 0.95 quantile and the smallest value, with uniform inputs, and prints the share of answers whose 90%
-interval holds the truth, which is asked of the function itself. The error of the points is added to the intervals.
+The first form fits models to functions of uqtestfuns (every second one of those in `collection.py`, at most ten
+inputs), without and with gradients, asks for the mean, the standard deviation, quantiles, Sobol indices, the
+probability of values above the 0.95 quantile and the smallest value, with uniform inputs, and prints the share of
+answers whose 90% interval holds the truth, which is asked of the function itself. The error of the points is added to
+the intervals.
 
 The second form asks for published probabilities of failure, of the functions themselves and of models of them.
 """
@@ -49,9 +50,11 @@ class Inside:
         self.function = function
 
     def __call__(self, X):
+        """Return the values."""
         return self.function(np.clip(X, STEP, 1 - STEP))
 
     def gradients(self, X):
+        """Return the gradients by differences."""
         return self.function.gradients(np.clip(X, STEP, 1 - STEP))
 
 
@@ -63,6 +66,7 @@ class Same:
 
     @property
     def fit(self):
+        """The function itself."""
         return Same(self.function, 1, single=True)
 
     def __len__(self):
@@ -73,9 +77,11 @@ class Same:
         return Same(self.function, np.size(chosen), np.ndim(chosen) == 0)
 
     def value(self, X):
+        """Return the values of all draws."""
         return self._each(self.function, X)
 
     def gradient(self, X):
+        """Return the gradients of all draws."""
         return self._each(self.function.gradients, X)
 
     def _each(self, function, X):
@@ -98,6 +104,7 @@ class Truth(BaseEstimator):
         """Do nothing: the function is known."""
 
     def draws(self, n, random_state=None):
+        """Return the function ``n`` times."""
         return Same(self.function, n)
 
 
@@ -164,13 +171,13 @@ class Native:
         self.ends = [[getattr(each, end) for each in self.function.prob_input.marginals] for end in ("lower", "upper")]
 
     def __call__(self, X):
+        """Return the values."""
         return np.asarray(self.function(np.clip(X, *self.ends)), float).reshape(len(X))
 
     def gradients(self, X):
-        steps = np.diag(self.steps)
-        return np.stack(
-            [(self(X + s) - self(X - s)) / (2 * h) for s, h in zip(steps, self.steps, strict=True)], axis=-1
-        )
+        """Return the gradients by central differences."""
+        moved = [(self(X + step) - self(X - step)) / (2 * step.sum()) for step in np.diag(self.steps)]
+        return np.stack(moved, axis=-1)
 
 
 def _marginal(marginal):
@@ -184,37 +191,35 @@ def _marginal(marginal):
     return kinds[marginal.distribution]()
 
 
-def published():
+def published(known):
     """Print published probabilities beside those of the functions and of models."""
     print("| function | published | function itself | variation | samples | model | interval |")
     print("|---|---|---|---|---|---|---|")
-    for name, (limit, known) in PUBLISHED.items():
+    for name, (limit, value) in known.items():
         function = Native(name)
         low, high = (np.array([each.ppf(p) for each in function.marginals]) for p in (1e-5, 1 - 1e-5))
         exact = failure(Truth(function, low, high), function.marginals, below=limit, n_draws=1, random_state=0)
-        for n in (50, 100):
-            X = low + (high - low) * qmc.Sobol(len(low), seed=1).random(n)
+        for n in (64, 128):
+            X = low + (high - low) * qmc.Sobol(len(low), seed=1).random_base2(int(np.log2(n)))
             model = KernelFeatureRegressor().fit(X, function(X), gradients=function.gradients(X))
             found = failure(model, function.marginals, below=limit, random_state=0).probability
-            ends = "{:.3g} to {:.3g}".format(*found.interval)
-            print(
-                f"| {name} | {known} | {exact.probability.value:.3e} | {exact.variation:.2g} | {n} | {found.value:.3e} | {ends} |"
-            )
+            cells = name, value, f"{exact.probability.value:.3e}", f"{exact.variation:.2g}", n, f"{found.value:.3e}"
+            print("|", *(f"{cell} |" for cell in cells), "{:.3g} to {:.3g} |".format(*found.interval))
 
 
-def main():
+def main(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", default=["wide", "sampled"], choices=MODELS)
     parser.add_argument("--samples", nargs="+", type=int, default=[20, 50, 100])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--functions", nargs="+", default=FUNCTIONS[::2])
     parser.add_argument("--published", action="store_true")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if arguments.published:
-            published()
+            published(PUBLISHED)
         else:
             table(list(measure(arguments.functions, arguments.models, arguments.samples, arguments.seeds)))
     print(f"\n{time.process_time() - start:.0f} s of one core")
