@@ -18,6 +18,7 @@ from nurf import (
     Surrogate,
     problems,
 )
+from nurf.decisions._inputs import data_box
 from nurf.jets import Jet
 from nurf.kernels import GaussianKernel
 from nurf.kernels._functionals import Functionals, covariance
@@ -241,6 +242,7 @@ class TestDraws:
         truth = np.abs(model.predict(at) - np.sin(3 * at[:, 0]))
         assert np.mean(truth < 2.5 * spread) > 0.8
 
+    @pytest.mark.filterwarnings("ignore:.*carry 90% of the squared error")
     @pytest.mark.parametrize("name", ["wide", "sampled"])
     @pytest.mark.parametrize("n", [20, 60])
     def test_bands_hold_new_values_as_intervals_do(self, name, n):
@@ -257,6 +259,29 @@ class TestDraws:
         drawn, predicted = np.mean(shares, axis=0)
         assert drawn > predicted - 0.15
         assert drawn > 0.7
+
+    def test_logarithms_of_inputs_and_values(self):
+        """Draws are positive, their median is the prediction, and gradients go through both logarithms."""
+        rng = np.random.default_rng(0)
+        X = 10 ** rng.uniform(-1, 1, (40, 2))
+        y = X[:, 0] ** 2 / X[:, 1] * np.exp(0.3 * np.sin(2 * np.log(X[:, 0])) + 0.05 * rng.normal(size=40))
+        model = KernelFeatureRegressor(target="log", inputs="log").fit(X, y)
+        draws, at, h = model.draws(300, random_state=0), 10 ** rng.uniform(-0.8, 0.8, (15, 2)), 1e-5
+        found = draws.value(at)
+        assert np.all(found > 0)
+        logarithms = np.log(found)
+        errors = np.mean(logarithms, axis=0) - np.log(model.predict(at))
+        assert np.all(np.abs(errors) < 5 * logarithms.std(axis=0) / np.sqrt(300))
+        few = draws[:3]
+        steps = h * np.eye(2)
+        differences = np.stack([(few.value(at + s) - few.value(at - s)) / (2 * h) for s in steps], axis=-1)
+        slopes = few.gradient(at)
+        assert_allclose(slopes, differences, rtol=1e-4, atol=1e-5 * np.abs(slopes).max())
+        assert_allclose(few.gradient(np.stack([at] * 3)), slopes, rtol=1e-6, atol=1e-8 * np.abs(slopes).max())
+        low, high = data_box(model)
+        assert_allclose([low, high], [X.min(axis=0), X.max(axis=0)], rtol=1e-9)
+        with pytest.raises(ValueError, match="must be positive"):
+            draws.value(-at)
 
     def test_reduced_inputs(self):
         """A function of one direction of ten inputs: draws are functions of that direction."""

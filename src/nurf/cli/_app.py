@@ -62,6 +62,15 @@ class EngineName(StrEnum):
     sparse = "sparse"
 
 
+class Transform(StrEnum):
+    """What is fitted in place of the targets."""
+
+    auto = "auto"
+    none = "none"
+    log = "log"
+    asinh = "asinh"
+
+
 @app.callback(invoke_without_command=True)
 def common(
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
@@ -86,6 +95,16 @@ def fit(
     ignore: Ignored = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File for the model.")] = Path("model.nurf"),
     engine: Annotated[EngineName, typer.Option(help="How to fit; auto takes the best.")] = EngineName.auto,
+    target_transform: Annotated[
+        Transform, typer.Option(help="What is fitted in place of targets over decades; auto takes what is better.")
+    ] = Transform.auto,
+    log_inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Inputs over decades whose logarithms are fitted: names with commas, 'all' or 'none'.",
+            show_default="those for which that is better",
+        ),
+    ] = None,
     time_budget: Annotated[float, typer.Option(help="Seconds that the fit may take.", min=0.1)] = 20.0,
     test: Annotated[
         bool,
@@ -102,7 +121,9 @@ def fit(
     for note in table.notes:
         say(note)
     engines = "auto" if engine is EngineName.auto else [engine.value]
-    model = Surrogate(time_budget, engines=engines, random_state=seed)
+    transform = None if target_transform is Transform.none else target_transform.value
+    logarithms = _logarithms(split_names(log_inputs))
+    model = Surrogate(time_budget, engines=engines, target=transform, inputs=logarithms, random_state=seed)
     n, d = table.X.shape
     with working(f"Fitting {n} samples in {d} dimensions"):
         model.fit(table.X, table.y, gradients=table.gradients)
@@ -268,6 +289,12 @@ def export(
     typer.echo(path)
 
 
+def _logarithms(names: tuple[str, ...]) -> Any:
+    """Return the parameter ``inputs`` of an estimator."""
+    words = {(): "auto", ("none",): None, ("all",): "log"}
+    return words[names] if names in words else dict.fromkeys(names, "log")
+
+
 def _gather(model: Surrogate, table: SampleTable, source: str, seconds: float, seed: int) -> Any:
     """Return what a report needs, to be stored with the model."""
     from nurf.report._evidence import gather
@@ -287,7 +314,7 @@ def _gather(model: Surrogate, table: SampleTable, source: str, seconds: float, s
 
 def _print_fit(model: Surrogate, table: SampleTable, out: Path) -> None:
     typer.echo(str(model.leaderboard_))
-    scales = np.ravel(model.scaling_.y_scale)
+    scales = np.ravel(model.y_scale_)
     for name, error, scale in zip(table.roles.targets, np.ravel(model.estimated_error_), scales, strict=True):
         share = f"{error:.3g} at new points, {100 * error / scale:.2g}% of its standard deviation"
         typer.echo(f"{name}: estimated error {share if np.isfinite(error) else 'not known: there are too few samples'}")

@@ -33,12 +33,14 @@ def input_names(model: Any) -> list[str]:
 
 def data_box(model: Any) -> tuple[Array, Array]:
     """Return the ends of the box that holds the data of a fitted model, each of shape (d,)."""
-    scaling = model.scaling_
+    scaling, curves = model.scaling_, getattr(getattr(model, "warping_", None), "inputs", None)
     if getattr(getattr(model, "model_", model), "scaling", "box") == "box":
         half = scaling.x_scale / np.sqrt(len(scaling.x_scale))
-        return scaling.x_center - half, scaling.x_center + half
-    points = scaling.inputs_back(model.uncertainty_.reach.points)
-    return points.min(axis=0), points.max(axis=0)
+        low, high = scaling.x_center - half, scaling.x_center + half
+    else:
+        points = scaling.inputs_back(model.uncertainty_.reach.points)
+        low, high = points.min(axis=0), points.max(axis=0)
+    return (low, high) if curves is None else (curves.back(low), curves.back(high))
 
 
 def require_power(n_points: Any) -> int:

@@ -37,7 +37,7 @@ void NAME(const double *x, double *y, double *g)
 {
     double z[INPUTS + 1];
     for (int i = 0; i < INPUTS; i++)
-        z[i] = x[i] - CENTER[i];
+        z[i] = POINT - CENTER[i];
     z[INPUTS] = 1;
     core(z, y, g);
     for (int k = 0; k < OUTPUTS; k++) {
@@ -66,6 +66,19 @@ PRODUCTS = """    for (int t = 0; t < N_PRODUCTS; t++)
                 g[k * INPUTS + FACTORS[t][i]] += product;
             }
         }
+"""
+
+CURVES = """    for (int k = 0; k < OUTPUTS; k++) {
+        double slope = 1;
+        if (TARGETS[k] == 1)
+            slope = y[k] = exp(y[k]);
+        if (TARGETS[k] == 2) {
+            slope = SCALES[k] * cosh(y[k]);
+            y[k] = SCALES[k] * sinh(y[k]);
+        }
+        for (int i = 0; i < INPUTS && g != NULL; i++)
+            g[k * INPUTS + i] *= LOGGED[i] ? slope / x[i] : slope;
+    }
 """
 
 LAYERS = """
@@ -189,6 +202,8 @@ static void core(const double *z, double *y, double *g)
 """
 
 
+CODES = ("log", "asinh")  # of outputs with a curve: 1, 2, ...
+
 # What the name of a function may not be: keywords of C up to C23, and what math.h and stddef.h define in C99.
 RESERVED = re.compile(
     r"""
@@ -233,16 +248,21 @@ def to_c(model: Any, name: str = "model") -> str:
     rows = ", one output after the other" if k > 1 else ""
     start = START.format(d=d, k=k, s="s" * (k > 1), name=name, size=d * k, rows=rows, root=float(np.sqrt(0.5)).hex())
     data = _array("CENTER", form.center) + _array("CONSTANT", form.constant) + _array("SLOPES", form.slopes)
-    tail = ""
+    tail, point = "", "x[i]"
     if len(form.factors):
         data += f"#define N_PRODUCTS {len(form.factors)}\n#define N_FACTORS {form.factors.shape[1]}\n"
         data += _array("PRODUCTS", form.products) + _array("FACTORS", form.factors)
         tail = PRODUCTS
+    if not form.warping.is_trivial:
+        tail, point = tail + CURVES, "(LOGGED[i] ? log(x[i]) : x[i])"
+        codes = [[None, *CODES].index(kind) for kind in form.output_curves]
+        data += _array("TARGETS", np.array(codes)) + _array("SCALES", form.output_scales)
+        data += _array("LOGGED", np.array([int(kind == "log") for kind in form.input_curves]))
     core = _CORES[type(form.core)](form)
     text = start + data + core
     if name in DEFINED.findall(text):
         raise ValueError(f"`name` must differ from the names in the file, got {name!r}")
-    return text + END.replace("TAIL", tail).replace("NAME", name)
+    return text + END.replace("TAIL", tail).replace("POINT", point).replace("NAME", name)
 
 
 def _layers(form: Form) -> str:

@@ -21,6 +21,10 @@ class Elementary(Protocol):
         """Return the exponential function."""
         ...
 
+    def log(self, u: Any) -> Any:
+        """Return the natural logarithm."""
+        ...
+
     def sqrt(self, u: Any) -> Any:
         """Return the square root."""
         ...

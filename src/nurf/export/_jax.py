@@ -31,7 +31,8 @@ def to_jax(model: Any) -> tuple[Callable[[Any, Any], Any], dict[str, Any]]:
     class Elementary:
         """The functions of JAX."""
 
-        exp, sqrt, tanh = staticmethod(jnp.exp), staticmethod(jnp.sqrt), staticmethod(jnp.tanh)
+        exp, log = staticmethod(jnp.exp), staticmethod(jnp.log)
+        sqrt, tanh = staticmethod(jnp.sqrt), staticmethod(jnp.tanh)
         sigmoid, softplus = staticmethod(jax.nn.sigmoid), staticmethod(jax.nn.softplus)
         ndtr = staticmethod(jax.scipy.special.ndtr)
 

@@ -111,6 +111,9 @@ class _Elementary:
     def exp(self, u: _Value) -> _Value:
         return u.graph.node("Exp", u)
 
+    def log(self, u: _Value) -> _Value:
+        return u.graph.node("Log", u)
+
     def sqrt(self, u: _Value) -> _Value:
         return u.graph.node("Sqrt", u)
 

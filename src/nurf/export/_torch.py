@@ -29,7 +29,7 @@ def to_torch(model: Any) -> Any:
     class Elementary:
         """The functions of torch."""
 
-        exp, sqrt, tanh, sigmoid = torch.exp, torch.sqrt, torch.tanh, torch.sigmoid
+        exp, log, sqrt, tanh, sigmoid = torch.exp, torch.log, torch.sqrt, torch.tanh, torch.sigmoid
         ndtr = torch.special.ndtr
 
         def softplus(self, u: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nurf._scaling import Scaling
+from nurf._warping import CURVES, Warp, Warping
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.choosing import Attempt
 from nurf.data import DerivativeCheck
@@ -169,6 +170,14 @@ def _limit_scaling(values: Fields) -> None:
             raise ValueError(f"`{name}` must have {axes} axes, the first of length {d}, got shape {array.shape}")
 
 
+def _limit_warp(values: Fields) -> None:
+    kinds, scales = values.get("kinds", ()), values.get("scales")
+    if unknown := [kind for kind in kinds if not (kind is None or kind in CURVES)]:
+        raise ValueError(f"`kinds` must be None or one of {', '.join(CURVES)}, got {unknown[0]!r}")
+    if scales is not None and scales.shape != (len(kinds),):
+        raise ValueError(f"`scales` must be a number for each of {len(kinds)} columns, got shape {scales.shape}")
+
+
 def _limit_average(values: Fields) -> None:
     members, weights = values.get("members", ()), values.get("weights")
     if not members or (weights is not None and weights.shape != (len(members),)):
@@ -220,6 +229,8 @@ RESULTS = Registry(
         "DerivativeCheck": DerivativeCheck,
         "Jet": Jet,
         "Scaling": Scaling,
+        "Warp": Warp,
+        "Warping": Warping,
         # settings
         "DeepSetting": DeepSetting,
         "Diagonal": Diagonal,
@@ -252,7 +263,13 @@ RESULTS = Registry(
         "SparseFit": SparseFit,
         "WideFit": WideFit,
     },
-    limits={Jet: _limit_frames, Features: _limit_degree, KernelAverage: _limit_average, Scaling: _limit_scaling},
+    limits={
+        Jet: _limit_frames,
+        Features: _limit_degree,
+        KernelAverage: _limit_average,
+        Scaling: _limit_scaling,
+        Warp: _limit_warp,
+    },
     protocols={
         Domain: (Ball, Box),
         Sampler: (Metropolis, Rejection),

@@ -50,7 +50,7 @@ class Sensitivity:
         gradients = predicted.reshape(len(predicted), -1, d)
         if not (is_whole(output, 0) and output < gradients.shape[1]):
             raise ValueError(f"`output` must be a whole number from 0 to {gradients.shape[1] - 1}, got {output!r}")
-        units = np.asarray(X, float).std(axis=0) / np.ravel(model.scaling_.y_scale)[output]
+        units = np.asarray(X, float).std(axis=0) / np.ravel(model.y_scale_)[output]
         scaled = gradients[:, output] * units
         values, vectors = np.linalg.eigh(scaled.T @ scaled / len(scaled))
         values, rows = np.maximum(values[::-1], 0.0), vectors.T[::-1]

@@ -87,7 +87,7 @@ class Target:
     @property
     def scale(self) -> float:
         """The standard deviation of its values."""
-        return float(np.ravel(self.model.scaling_.y_scale)[self.output])
+        return float(np.ravel(self.model.y_scale_)[self.output])
 
     @cached_property
     def errors(self) -> Errors | None:
@@ -144,7 +144,7 @@ def render(model: Any, *, title: str = "model", evidence: Evidence | None = None
     """
     evidence = Evidence.of(model) if evidence is None else evidence
     names = input_names(model, None)
-    k = int(np.size(model.scaling_.y_scale))
+    k = int(np.size(model.y_scale_))
     if evidence is not None and (evidence.X.shape[1:], len(evidence.targets)) != ((len(names),), k):
         raise ValueError(
             f"the samples of a report must have {len(names)} inputs and {k} targets, as the model has, got "

@@ -12,6 +12,7 @@ from nurf._blocks import row_blocks
 from nurf._scaling import Scaling
 from nurf._types import Array, Index
 from nurf._validation import as_finite
+from nurf._warping import UNWARPED, Warping, require_positive
 from nurf.kernels import GaussianKernel
 from nurf.kernels._waves import Waves
 from nurf.networks import Network
@@ -72,47 +73,43 @@ class Part:
         return replace(self, coef=self.coef[:, own], draws=places)
 
     def add_values(self, X: Array, total: Array) -> None:
-        """Add the values at the points to ``total`` (m, n, k)."""
-        found = self._combined(self.basis.design(X))
+        """Add the values at points of all draws (m, d), or of each of them (n, m, d), to ``total`` (m, n, k)."""
+        X, flat = self._points(X)
+        found = self._combined(self.basis.design(flat), X)
         if self.amplitude is not None:
-            found *= self.amplitude.deviations(X)[:, None, :]
+            found *= _with_draws(self.amplitude.deviations(flat), X)
         total[:, slice(None) if self.draws is None else self.draws] += found
 
     def add_gradients(self, X: Array, total: Array) -> None:
-        """Add the gradients at the points to ``total`` (m, d, n, k)."""
-        found = self._combined(self.basis.gradient_design(X))
+        """Add the gradients at points of all draws (m, d), or of each of them (n, m, d), to ``total`` (m, d, n, k)."""
+        X, flat = self._points(X)
+        found = self._combined(self.basis.gradient_design(flat), X)
         if self.amplitude is not None:
-            found *= self.amplitude.deviations(X)[:, None, None, :]
-            slopes = np.swapaxes(self.amplitude.deviation_gradients(X), 1, 2)
-            found += slopes[:, :, None, :] * self._combined(self.basis.design(X))[:, None]
+            slopes = np.swapaxes(self.amplitude.deviation_gradients(flat), 1, 2)
+            found *= _with_draws(self.amplitude.deviations(flat), X)[:, None]
+            found += _with_draws(slopes, X) * self._combined(self.basis.design(flat), X)[:, None]
         total[:, :, slice(None) if self.draws is None else self.draws] += found
 
-    def add_own_values(self, X: Array, total: Array) -> None:
-        """Add the value of each draw at its own point (n, d) to ``total`` (n, k)."""
-        own = slice(None) if self.draws is None else self.draws
-        found = self._own(self.basis.design(X[own])[:, None])[:, 0]
-        if self.amplitude is not None:
-            found *= self.amplitude.deviations(X[own])
-        total[own] += found
+    def _points(self, X: Array) -> tuple[Array, Array]:
+        """Return the points of the draws to which it belongs, and all of them as rows."""
+        X = X if X.ndim == 2 or self.draws is None else X[self.draws]
+        return X, X.reshape(-1, X.shape[-1])
 
-    def add_own_gradients(self, X: Array, total: Array) -> None:
-        """Add the gradient of each draw at its own point (n, d) to ``total`` (n, d, k)."""
-        own = slice(None) if self.draws is None else self.draws
-        found = self._own(self.basis.gradient_design(X[own]))
-        if self.amplitude is not None:
-            found *= self.amplitude.deviations(X[own])[:, None, :]
-            slopes = np.swapaxes(self.amplitude.deviation_gradients(X[own]), 1, 2)
-            found += slopes * self._own(self.basis.design(X[own])[:, None])
-        total[own] += found
+    def _combined(self, design: Array, X: Array) -> Array:
+        """Return the combinations of columns (p, ..., B) at points, of shape (m, ..., n, k)."""
+        if X.ndim == 2:
+            flat = self.coef.reshape(len(self.coef), -1)
+            return (design @ flat).reshape(*design.shape[:-1], *self.coef.shape[1:])
+        columns = design.reshape(len(X), X.shape[1] * int(np.prod(design.shape[1:-1])), design.shape[-1])
+        found = columns @ np.moveaxis(self.coef, 1, 0)
+        return np.moveaxis(found.reshape(*X.shape[:2], *design.shape[1:-1], found.shape[-1]), 0, -2)
 
-    def _own(self, design: Array) -> Array:
-        """Return the combinations of each draw of its own columns (n, r, B), of shape (n, r, k)."""
-        return np.asarray(design @ np.moveaxis(self.coef, 1, 0))
 
-    def _combined(self, design: Array) -> Array:
-        """Return the combinations of columns of shape (..., B), of shape (..., n, k)."""
-        flat = self.coef.reshape(len(self.coef), -1)
-        return (design @ flat).reshape(*design.shape[:-1], *self.coef.shape[1:])
+def _with_draws(numbers: Array, X: Array) -> Array:
+    """Return numbers (p, ..., k) at points with an axis for draws, of shape (m, ..., 1, k) or (m, ..., n, k)."""
+    if X.ndim == 2:
+        return numbers[..., None, :]
+    return np.moveaxis(numbers.reshape(*X.shape[:2], *numbers.shape[1:]), 0, -2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +131,8 @@ class Draws:
         The number ``n`` of draws.
     single : bool
         Whether there is one function, without an axis for draws.
+    warping : Warping
+        Curves of inputs and outputs, in front of the scaling.
     """
 
     network: Network
@@ -141,6 +140,7 @@ class Draws:
     scaling: Scaling
     size: int
     single: bool = False
+    warping: Warping = UNWARPED
 
     def __len__(self) -> int:
         """Return the number of draws."""
@@ -177,55 +177,45 @@ class Draws:
 
         Points of shape (n, m, d) are points of its own for each draw.
         """
-        if np.ndim(X) == 3:
-            return self._own(X, 0)
-        points = self._points(X)
-        total = np.empty((len(points), self.size, self.network.n_outputs))
-        for rows in self._blocks(points, 1):
-            total[rows] = self.network.value(points[rows]).reshape(-1, 1, self.network.n_outputs)
-            for part in self.parts:
-                part.add_values(points[rows], total[rows])
-        values = np.swapaxes(total, 0, 1).reshape(self.size, len(points), *self.output_shape)
-        return self._shaped(self.scaling.values_back(values))
+        return self._shaped(self.warping.values_back(self._values(self._inner(self._checked(X)))))
 
     def gradient(self, X: Any) -> Array:
         """Return the gradients of all draws at the points, of shape (n, m, d) or (n, m, k, d).
 
         Points of shape (n, m, d) are points of its own for each draw.
         """
-        if np.ndim(X) == 3:
-            return self._own(X, 1)
-        points = self._points(X)
-        d, k = points.shape[1], self.network.n_outputs
-        total = np.empty((len(points), d, self.size, k))
-        for rows in self._blocks(points, d):
-            center = self.network.gradient(points[rows]).reshape(-1, k, d)
-            total[rows] = np.swapaxes(center, 1, 2)[:, :, None, :]
-            for part in self.parts:
-                part.add_gradients(points[rows], total[rows])
-        gradients = np.moveaxis(total, 1, 3).swapaxes(0, 1).reshape(self.size, len(points), *self.output_shape, d)
-        return self._shaped(self.scaling.gradients_back(gradients))
+        given = self._checked(X)
+        points = self._inner(given)
+        gradients = self._gradients(points)
+        if not self.warping.is_trivial:
+            each = np.broadcast_to(given, (self.size, *given.shape[-2:]))
+            gradients = self.warping.derivatives_back(each, self._values(points), gradients)[0]
+        return self._shaped(gradients)
 
-    def _own(self, X: Any, order: int) -> Array:
-        """Return values or gradients of each draw at points of its own (n, m, d)."""
-        each = as_finite("X", X)
-        if len(each) != self.size:
-            raise ValueError(f"`X` must have points for each of {self.size} draws, got {len(each)}")
-        k, found = self.network.n_outputs, []
-        for points in (self._points(column) for column in np.swapaxes(each, 0, 1)):
-            d = points.shape[1]
-            if order == 0:
-                total = self.network.value(points).reshape(-1, k)
-                for part in self.parts:
-                    part.add_own_values(points, total)
-                found.append(self.scaling.values_back(total.reshape(-1, *self.output_shape)))
-            else:
-                total = np.ascontiguousarray(np.swapaxes(self.network.gradient(points).reshape(-1, k, d), 1, 2))
-                for part in self.parts:
-                    part.add_own_gradients(points, total)
-                turned = np.swapaxes(total, 1, 2).reshape(-1, *self.output_shape, d)
-                found.append(self.scaling.gradients_back(turned))
-        return self._shaped(np.stack(found, axis=1))
+    def _values(self, points: Array) -> Array:
+        """Return the values after their curves at scaled points, of shape (n, m) or (n, m, k)."""
+        own, k = points.ndim == 3, self.network.n_outputs
+        total = np.empty((points.shape[-2], self.size, k))
+        for rows in self._blocks(points, 1):
+            some = points[..., rows, :]
+            center = self.network.value(some.reshape(-1, points.shape[-1]))
+            total[rows] = np.swapaxes(center.reshape(self.size if own else 1, -1, k), 0, 1)
+            for part in self.parts:
+                part.add_values(some, total[rows])
+        return self.scaling.values_back(np.swapaxes(total, 0, 1).reshape(self.size, -1, *self.output_shape))
+
+    def _gradients(self, points: Array) -> Array:
+        """Return the gradients of values after their curves by inputs after theirs, (n, m, d) or (n, m, k, d)."""
+        own, k, d = points.ndim == 3, self.network.n_outputs, points.shape[-1]
+        total = np.empty((points.shape[-2], d, self.size, k))
+        for rows in self._blocks(points, d):
+            some = points[..., rows, :]
+            center = self.network.gradient(some.reshape(-1, d)).reshape(self.size if own else 1, -1, k, d)
+            total[rows] = np.transpose(center, (1, 3, 0, 2))
+            for part in self.parts:
+                part.add_gradients(some, total[rows])
+        gradients = np.moveaxis(total, 1, 3).swapaxes(0, 1).reshape(self.size, -1, *self.output_shape, d)
+        return self.scaling.gradients_back(gradients)
 
     def _shaped(self, result: Array) -> Array:
         return np.ascontiguousarray(result[0] if self.single else result)
@@ -233,14 +223,23 @@ class Draws:
     def _blocks(self, points: Array, n_rows: int) -> Iterator[slice]:
         """Yield slices of points for which all functions have ``n_rows`` rows each."""
         widest = max([self.size * self.network.n_outputs, *(len(part.coef) for part in self.parts)])
-        return row_blocks(len(points), n_rows * widest)
+        each = self.size if points.ndim == 3 else 1
+        return row_blocks(points.shape[-2], each * n_rows * widest)
 
-    def _points(self, X: Any) -> Array:
-        """Return points in scaled units."""
+    def _checked(self, X: Any) -> Array:
+        """Return points (m, d) or (n, m, d); raise a ``ValueError`` if the draws are not defined there."""
         points = as_finite("X", X)
-        if points.ndim != 2 or points.shape[1] != self.dimension:
+        if points.ndim not in (2, 3) or points.shape[-1] != self.dimension:
             raise ValueError(f"`X` must be points of shape (m, {self.dimension}), got {points.shape}")
-        return self.scaling.inputs(points)
+        if points.ndim == 3 and len(points) != self.size:
+            raise ValueError(f"`X` must have points for each of {self.size} draws, got {len(points)}")
+        if self.warping.inputs is not None:
+            require_positive("X", self.warping.inputs.kinds, points.reshape(-1, self.dimension))
+        return points
+
+    def _inner(self, points: Array) -> Array:
+        """Return points after their curves, in scaled units."""
+        return self.scaling.inputs(self.warping.points(points))
 
 
 @dataclass(frozen=True, eq=False)
