@@ -85,22 +85,24 @@ class Portraits(PaperFigure):
     also: tuple[str, ...] = ()
 
     def parts(self, scope: Scope) -> tuple[Part, ...]:
-        """Return one network per density, and the path up to the trained network."""
-        sampled = (plan.portrayed(key, self.n_sampled) for key in (self.key, *self.also))
-        return *sampled, plan.portrayed_training(self.key, self.n_trained)
+        """Return networks of each density, and the paths up to the trained networks."""
+        sampled = (plan.portrayed(key, self.n_sampled, scope) for key in (self.key, *self.also))
+        return *sampled, plan.portrayed_training(self.key, self.n_trained, scope)
 
     def draw(self, evidence: Evidence) -> Figure:
-        """Draw the networks over the data of the first trial."""
+        """Draw the networks of the first trial over its data."""
         methods = (*plan.PORTRAYED, *plan.SPARSE)
         networks = {method: evidence.network(self.key, method) for method in methods}
-        errors = {method: float(evidence.curve(self.key, method)[1][-1]) for method in methods}
+        errors = {method: evidence.table.trials(self.key, method)[0][-1].error for method in methods}
         return drawing.portraits(CASES[self.key], CASES[self.key].trial_data(0)[0], networks, errors)
 
     def note(self, scope: Scope) -> str:
         """Return how the networks were chosen."""
+        n = scope.n_trials(CASES[self.key])
         return (
-            "One realisation, the first trial; nonuniform is the local density with the authors' jitter. The trained "
-            f"network is the last of the path with at most {self.n_trained} neurons."
+            f"The picture and the placement of neurons are of the first trial, ratios of errors of {n}; nonuniform is "
+            "the local density with the authors' jitter. The trained network is the last of the path with at most "
+            f"{self.n_trained} neurons."
         )
 
 

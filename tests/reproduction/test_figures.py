@@ -61,7 +61,7 @@ def test_figures_are_computed_drawn_compared_and_reported(small, not_written, tm
     assert set(table.methods("borehole_8d")) == {*plan.METHODS_ND, "sparse"}
     assert "Figure 11" in (out / "report.html").read_text()
     reproduce(["fig1"], out=out, trials=2, say=messages.append)
-    assert "3 of 3 results are stored already" in messages
+    assert "6 of 6 results are stored already" in messages
 
 
 @pytest.mark.parametrize(
