@@ -51,6 +51,10 @@ class PaperFigure(ABC):
         """The cases whose errors are compared with those of the authors; none by default."""
         return ()
 
+    def own_rows(self, table: Table) -> Table:
+        """Return the rows that are written to the table of this figure."""
+        return table
+
     def units(self, scope: Scope) -> tuple[Unit, ...]:
         """Return the units of work."""
         return tuple(unit for part in self.parts(scope) for unit in part.units)
@@ -124,7 +128,7 @@ class Convergence(PaperFigure):
         return tuple(make(key, scope) for key in self.cases for make in makers)
 
     def draw(self, evidence: Evidence) -> Figure:
-        """Draw all methods, and below them their spread over trials."""
+        """Draw all methods."""
         return drawing.convergence(evidence.table, {key: plan.PATHS[key][2] for key in self.cases})
 
     def note(self, scope: Scope) -> str:
@@ -137,7 +141,7 @@ class Convergence(PaperFigure):
         trials = f"{n} trial{'s' * (n > 1)}" + (f" ({m} of trained networks{limit})" if high or m != n else "")
         return (
             f"{trials}, each with new data, which all methods share; networks grow from stage to stage. Lines are "
-            f"exp(mean log error), the spread is one standard deviation of log error. {self.remark}"
+            f"exp(mean log error), bands one standard deviation of log error, cut at the edges. {self.remark}"
         ).strip()
 
 
@@ -163,6 +167,7 @@ class Densities(PaperFigure):
         return (
             f"{plan.N_DRAWS} samples of each density (the authors have 30000), the last trained network of the first "
             "trial; a hyperplane and its mirror image both count. The kernel has bandwidth 0.1 in radians and in radii."
+            " A row has one scale of colours, of the root of the density."
         )
 
 
@@ -185,6 +190,11 @@ class Statements(PaperFigure):
         sigmoid = [key for key in small if CASES[key].order == 1]
         harmed = [make(key, scope) for make in (plan.narrow, plan.unpenalised) for key in sigmoid]
         return *shown, *(plan.convex(key, scope) for key in small), *harmed
+
+    def own_rows(self, table: Table) -> Table:
+        """Return the rows that no other figure has."""
+        shown = {key for figure in self.about for key in figure.keys}
+        return Table(tuple(row for row in table.rows if row.key not in shown or row.method in plan.CONVEX))
 
     def draw(self, evidence: Evidence) -> Figure:
         """Draw the paths of the concave and the convex penalty."""

@@ -14,7 +14,7 @@ import numpy as np
 from nurf.networks import Hyperplanes
 from reproduction.arrays import Array
 
-DIGITS = 6  # significant digits of floats in tables
+DIGITS = 5  # significant digits of floats in tables
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The errors, against textbook formulas and against the tables of the full run."""
 
 import dataclasses
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,6 +14,9 @@ from reproduction.fits import Sampling
 from reproduction.plan import Scope
 from reproduction.results import Table
 from reproduction.seeds import generator, seed
+
+AFFORDABLE = 5.0  # seconds of the processor; training from six dimensions on takes a minute
+TOLERANCE = 5.1e-5
 
 
 @pytest.mark.parametrize("case", [TINY, dataclasses.replace(TINY, order=2), dataclasses.replace(FLAT, noise=0.1)])
@@ -57,31 +61,31 @@ def test_trained_errors_are_those_of_the_kept_networks():
         assert row.error == pytest.approx(np.sqrt(squares / (np.sum(train.y**2) + np.sum(held.y**2))), rel=1e-6)
 
 
+def cheapest():
+    """Return the figure, case, method and trial of the cheapest committed result of every figure and method."""
+    seconds = Counter()
+    for figure in FIGURES:
+        for row in committed(figure):
+            seconds[figure, row.key, row.method, row.trial] += row.seconds
+    found = {}
+    for place, spent in sorted(seconds.items(), key=lambda item: -item[1]):
+        found[place[0], place[2]] = (place, spent)
+    return [place for place, spent in found.values() if spent < AFFORDABLE]
+
+
 @pytest.mark.skipif(not TABLES.exists(), reason="the tables are in the repository only")
-@pytest.mark.parametrize(
-    ("figure", "key", "method", "trial"),
-    [
-        ("fig1", "gaussian_bump", "uniform", 0),
-        ("fig2", "planar_wave", "local", 0),
-        ("fig4", "gaussian_bump", "representation", 9),
-        ("fig4", "gaussian_bump_s2", "nonlocal", 0),
-        ("fig4", "gaussian_bump_s2", "nonlocal_residual", 5),
-        ("fig5", "planar_wave", "active_subspace", 1),
-        ("fig5", "checkmark_2d", "local_residual", 0),
-        ("fig8", "separable", "nonlocal", 3),
-    ],
-)
-def test_errors_agree_with_the_committed_tables(figure, key, method, trial):
-    (unit,) = (
+@pytest.mark.parametrize(("figure", "key", "method", "trial"), cheapest() if TABLES.exists() else [])
+def test_the_committed_tables_are_of_the_present_code(figure, key, method, trial):
+    """A share of them is computed again; after a change, ``python -m reproduction --docs docs`` writes new ones."""
+    (unit,) = {
         unit
         for unit in FIGURES[figure].units(Scope())
         if (unit.experiment.case.key, unit.method, unit.trial) == (key, method, trial)
-    )
+    }
     expected = [row for row in committed(figure) if (row.key, row.method, row.trial) == (key, method, trial)]
     found = unit.run().rows
     assert [row.neurons for row in found] == [row.neurons for row in expected]
-    # The tables were rounded to six digits, then to four: by at most 5e-4 + 5e-6. Machines differ by far less.
-    np.testing.assert_allclose([row.error for row in found], [row.error for row in expected], rtol=5.1e-4)
+    np.testing.assert_allclose([row.error for row in found], [row.error for row in expected], rtol=TOLERANCE)
 
 
 @pytest.mark.skipif(not TABLES.exists(), reason="the tables are in the repository only")
