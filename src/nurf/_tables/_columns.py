@@ -28,7 +28,7 @@ class Roles:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnChoice:
     """Names or patterns of columns, as ``*`` and ``?`` in the names of files.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nurf._tables._columns import Choice, Roles
+from nurf._tables._columns import ColumnChoice, Roles
 from nurf._tables._files import Table
 from nurf._types import Array
 
@@ -38,7 +38,7 @@ class Samples:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, table: Table, choice: Choice, vary: bool = True) -> Samples:
+    def of(cls, table: Table, choice: ColumnChoice, vary: bool = True) -> Samples:
         """Return the samples of a table; raise a ``ValueError`` that names column and line if something is wrong.
 
         Rows without a value of a target are left out. Inputs and targets must ``vary``, or nothing can be learned.

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 from nurf import problems
-from nurf._tables import Choice, inputs_of, read_table, require_target, write_table, write_text
+from nurf._tables import ColumnChoice, inputs_of, read_table, require_target, write_table, write_text
 from nurf._tables import Samples as SampleTable
 from nurf.cli._models import input_names, loaded, predictions, target_names
 from nurf.cli._options import (
@@ -52,7 +52,7 @@ app = typer.Typer(
 )
 
 
-class Engine(StrEnum):
+class EngineName(StrEnum):
     """Engines of a surrogate."""
 
     auto = "auto"
@@ -85,7 +85,7 @@ def fit(
     inputs: Inputs = None,
     ignore: Ignored = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File for the model.")] = Path("model.nurf"),
-    engine: Annotated[Engine, typer.Option(help="How to fit; auto takes the best.")] = Engine.auto,
+    engine: Annotated[EngineName, typer.Option(help="How to fit; auto takes the best.")] = EngineName.auto,
     time_budget: Annotated[float, typer.Option(help="Seconds that the fit may take.", min=0.1)] = 20.0,
     test: Annotated[
         bool,
@@ -101,7 +101,7 @@ def fit(
     table = SampleTable.of(read_table(samples), chosen(target, gradients, inputs, ignore))
     for note in table.notes:
         say(note)
-    engines = "auto" if engine is Engine.auto else [engine.value]
+    engines = "auto" if engine is EngineName.auto else [engine.value]
     model = Surrogate(time_budget, engines=engines, random_state=seed)
     n, d = table.X.shape
     with working(f"Fitting {n} samples in {d} dimensions"):
@@ -165,7 +165,7 @@ def report(
     fitted, evidence = loaded(model), None
     if test is not None:
         names = split_names(target) or target_names(fitted)
-        choice = Choice(names, split_names(gradients), tuple(input_names(fitted)))
+        choice = ColumnChoice(names, split_names(gradients), tuple(input_names(fitted)))
         rows = SampleTable.of(read_table(test), choice, vary=False)
         points = rows.X if hasattr(fitted, "feature_names_in_") else rows.X.to_numpy()
         evidence = predicted_at(

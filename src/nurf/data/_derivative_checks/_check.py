@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Array, Index
-from nurf.data._derivative_checks._evidence import CLEAR, EVIDENCE, MAX_ROWS, Evidence, evenly
 from nurf.data._derivative_checks._mistakes import (
+    CheckedSamples,
     Mistake,
-    Samples,
     common_mistakes,
     listed,
     possible_mistakes,
     shuffled_rows,
 )
 from nurf.data._derivative_checks._noise import noise
+from nurf.data._derivative_checks._predicted import CLEAR, EVIDENCE, MAX_ROWS, PredictedSlopes, evenly
 from nurf.jets import Jet
 
 MIN_POINTS = 4  # fewer determine the gradient of no function of two inputs
@@ -151,7 +151,7 @@ def _checked(X: Array, y: Array, slopes: Array, output: int) -> DerivativeCheck:
         flat = not np.nan_to_num(given).any()
         found = DerivativeCheck(flat or None, 0.0, "the values are constant along the data")
     else:
-        samples = Samples(points, values, given, valued, Evidence.of(points, values, compared))
+        samples = CheckedSamples(points, values, given, valued, PredictedSlopes.of(points, values, compared))
         found = _finding(samples, _other_gradients(slopes[valued], output))
         if found.consistent is None and (mistake := _along_directions(samples)):
             found = DerivativeCheck(False, found.misfit, mistake.words)
@@ -164,7 +164,7 @@ def _checked(X: Array, y: Array, slopes: Array, output: int) -> DerivativeCheck:
     return replace(found, message=found.message + remark)
 
 
-def _along_directions(samples: Samples) -> Mistake | None:
+def _along_directions(samples: CheckedSamples) -> Mistake | None:
     """Return the mistake that shows along the directions of the gradients, if these are few, and None without one.
 
     In many inputs values tell little of the gradients, but much if the function depends on few combinations of them.
@@ -178,20 +178,20 @@ def _along_directions(samples: Samples) -> Mistake | None:
     if 2 * rank > len(directions):
         return None
     points, slopes = samples.X / samples.ranges @ directions[:rank].T, slopes @ directions[:rank].T
-    along = Samples(points, samples.y, slopes, samples.numbers, Evidence.of(points, samples.y, whole))
+    along = CheckedSamples(points, samples.y, slopes, samples.numbers, PredictedSlopes.of(points, samples.y, whole))
     fitting = _fitting(along, common_mistakes(along))
-    return _named(along.evidence, fitting) if fitting else None
+    return _named(along.predicted, fitting) if fitting else None
 
 
-def _gross_rows(samples: Samples) -> Index:
+def _gross_rows(samples: CheckedSamples) -> Index:
     """Return the rows, if they are few, whose gradients are far larger than the values allow, and than all others.
 
     The values allow the largest prediction, and a rise by their range along the range of an input.
     """
-    evidence = samples.evidence
-    allowed = (np.abs(evidence.means) + evidence.deviations).max(axis=0).clip(1)
+    predicted = samples.predicted
+    allowed = (np.abs(predicted.means) + predicted.deviations).max(axis=0).clip(1)
     sizes = np.abs(samples.slopes)
-    gross = np.any(sizes * evidence.chain > GROSS * allowed, axis=1)
+    gross = np.any(sizes * predicted.chain > GROSS * allowed, axis=1)
     gross &= np.any(sizes > ABOVE * np.nanmax(sizes[~gross], axis=0, initial=0.0), axis=1)
     found: Index = samples.numbers[gross]
     return found if len(found) <= max(1, FEW * len(gross)) else found[:0]
@@ -210,51 +210,51 @@ def _other_gradients(slopes: Array, output: int) -> Iterator[Mistake]:
             yield Mistake(f"they are the gradients of output {q}", f"output {q}", slopes[:, q])
 
 
-def _finding(samples: Samples, others: Iterable[Mistake]) -> DerivativeCheck:
+def _finding(samples: CheckedSamples, others: Iterable[Mistake]) -> DerivativeCheck:
     """Return the finding for one output, among mistakes and ``others``, which have gradients at all samples."""
-    evidence, given = samples.evidence, samples.given
-    scores, misfit = evidence.scores(given), evidence.misfit(given)
-    others = (replace(mistake, gradients=mistake.gradients[evidence.rows]) for mistake in others)
+    predicted, given = samples.predicted, samples.given
+    scores, misfit = predicted.scores(given), predicted.misfit(given)
+    others = (replace(mistake, gradients=mistake.gradients[predicted.rows]) for mistake in others)
     fitting = _fitting(samples, chain(possible_mistakes(samples), others))
-    if not fitting and not evidence.is_explained(scores):
+    if not fitting and not predicted.is_explained(scores):
         fitting = _fitting(samples, shuffled_rows(samples))
     if fitting:
-        named = _named(evidence, fitting)
+        named = _named(predicted, fitting)
         return DerivativeCheck(False, misfit, named.words, columns=named.columns, factors=named.factors)
-    if evidence.odds(scores) > CLEAR and misfit < 1:
+    if predicted.odds(scores) > CLEAR and misfit < 1:
         value_noise, gradient_noise, words = noise(samples)
         words = f"the gradients explain the values: relative misfit {misfit:.2g}" + words
         return DerivativeCheck(True, misfit, words, value_noise, gradient_noise)
     return _undecided(samples, misfit)
 
 
-def _fitting(samples: Samples, mistakes: Iterable[Mistake]) -> list[tuple[Array, Mistake]]:
+def _fitting(samples: CheckedSamples, mistakes: Iterable[Mistake]) -> list[tuple[Array, Mistake]]:
     """Return the mistakes that explain the given gradients, each with the scores (2, m, d) of its correction.
 
     A derivative that is unknown before or after a correction is neither a gain nor a loss.
     """
-    evidence, given, found = samples.evidence, samples.given, []
+    predicted, given, found = samples.predicted, samples.given, []
     for mistake in mistakes:
-        scores = evidence.scores(mistake.gradients)
-        gains = np.where(np.isnan(given + mistake.gradients), 0.0, scores - evidence.scores(given))
-        if min(evidence.odds(gains), evidence.odds(scores)) - mistake.choices > EVIDENCE:
+        scores = predicted.scores(mistake.gradients)
+        gains = np.where(np.isnan(given + mistake.gradients), 0.0, scores - predicted.scores(given))
+        if min(predicted.odds(gains), predicted.odds(scores)) - mistake.choices > EVIDENCE:
             found.append((scores, mistake))
     return found
 
 
-def _named(evidence: Evidence, fitting: list[tuple[Array, Mistake]]) -> Mistake:
+def _named(predicted: PredictedSlopes, fitting: list[tuple[Array, Mistake]]) -> Mistake:
     """Return the simplest mistake that no other beats clearly, with the words of another one that is as good."""
     scores, best = fitting[0]
     for other, mistake in fitting[1:]:
-        if evidence.odds(other - scores) > CLEAR + mistake.choices - best.choices:
+        if predicted.odds(other - scores) > CLEAR + mistake.choices - best.choices:
             scores, best = other, mistake
     rivals = [
         mistake
         for other, mistake in fitting
         if mistake.kind != best.kind
         and mistake.choices <= best.choices
-        and evidence.odds(scores - other) < CLEAR
-        and evidence.distance(mistake.gradients, best.gradients) > ALIKE
+        and predicted.odds(scores - other) < CLEAR
+        and predicted.distance(mistake.gradients, best.gradients) > ALIKE
     ]
     if not rivals:
         return best
@@ -262,10 +262,10 @@ def _named(evidence: Evidence, fitting: list[tuple[Array, Mistake]]) -> Mistake:
     return replace(best, words=words, columns=(), factors=())
 
 
-def _undecided(samples: Samples, misfit: float) -> DerivativeCheck:
+def _undecided(samples: CheckedSamples, misfit: float) -> DerivativeCheck:
     """Return that the data are not sufficient, with the value that would decide: where the gradients say most."""
     slopes = np.nan_to_num(samples.given) * samples.ranges * STEP
-    row = samples.evidence.rows[int(np.argmax(np.abs(slopes).sum(axis=1)))]
+    row = samples.predicted.rows[int(np.argmax(np.abs(slopes).sum(axis=1)))]
     steps = np.nan_to_num(np.sign(samples.slopes[row])) * samples.ranges * STEP
     point, value = samples.X[row] + steps, samples.y[row] + float(np.nansum(samples.slopes[row] * steps))
     message = (

@@ -51,7 +51,7 @@ def spread_evenly(column: Array) -> Coordinate:
     return Coordinate((numbers - numbers.min()) / extent, slopes / extent)
 
 
-class Process:
+class SlopeProcess:
     """A Gaussian process with a constant mean and a Matern 5/2 kernel with a scale for each input.
 
     The scales and the noise maximise the likelihood, with the prior of Hvarfner, Hellsten and Nardi (2024), "Vanilla

@@ -16,7 +16,7 @@ from nurf.solvers.sparse._options import PeakSearch, SparseOptions
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class SparseSolution:
     """A solved sparse problem.
 
     Attributes
@@ -48,7 +48,7 @@ def solve_sparse(
     *,
     max_neurons: int | None = None,
     exchanges: bool = True,
-) -> Solution:
+) -> SparseSolution:
     """Return the minimiser of ``L + alpha sum psi(|c_n|)`` over networks of any size, from ``network`` on.
 
     Parameters
@@ -95,7 +95,9 @@ def solve_sparse(
         peaks = search_peaks(point, activation, rng, options.search.finer(), own=True)
         if peaks.largest <= threshold and point.violation <= tolerance:
             status = "converged"
-    return Solution(point.network, point.value, peaks.largest / objective.alpha, point.violation, status, n_rounds)
+    return SparseSolution(
+        point.network, point.value, peaks.largest / objective.alpha, point.violation, status, n_rounds
+    )
 
 
 def search_peaks(

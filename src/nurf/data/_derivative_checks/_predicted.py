@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from nurf._types import Array, Index
-from nurf.data._derivative_checks._slopes import Process, spread_evenly
+from nurf.data._derivative_checks._slopes import SlopeProcess, spread_evenly
 
 MAX_ROWS = 300  # samples that the process has: 40 ms in 8 dimensions, of which the factorisation is 4
 MAX_ENTRIES = 2400  # partial derivatives that are compared: all of 300 samples in 8 dimensions, 15 ms
@@ -21,7 +21,7 @@ HUGE = 1e100  # a number whose square is finite
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class PredictedSlopes:
     """What the values of one output say of its gradients at some samples.
 
     Parameters
@@ -49,12 +49,12 @@ class Evidence:
     noise: float
 
     @classmethod
-    def of(cls, X: Array, y: Array, compared: Index) -> Evidence:
+    def of(cls, X: Array, y: Array, compared: Index) -> PredictedSlopes:
         """Return what values (n,) at points (n, d) say of the gradients at some of the rows ``compared``."""
         inputs, values = [spread_evenly(column) for column in X.T], spread_evenly(y)
         used = evenly(compared, MAX_ROWS)
         used = np.append(used, evenly(np.setdiff1d(np.arange(len(X)), compared), MAX_ROWS - len(used)))
-        process = Process(np.column_stack([column.numbers[used] for column in inputs]), values.numbers[used])
+        process = SlopeProcess(np.column_stack([column.numbers[used] for column in inputs]), values.numbers[used])
         some = evenly(np.arange(min(len(compared), MAX_ROWS)), max(MAX_ENTRIES // X.shape[1], 1))
         chain = values.slopes[:, None] / np.column_stack([column.slopes for column in inputs])
         noise = process.noise / float(np.median(values.slopes))
