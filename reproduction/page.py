@@ -10,7 +10,7 @@ from math import isnan
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reproduction.comparison import FAR, listed
+from reproduction.comparison import FAR, explanation, listed
 from reproduction.findings import Comparison, Finding, Section, share_within
 from reproduction.plan import CONVEX, SPARSE
 from reproduction.report import TEMPLATES
@@ -77,14 +77,16 @@ def render(sections: Sequence[Section], results: Mapping[Unit, Result]) -> str:
 
 
 def _by_method(comparisons: Sequence[Comparison]) -> list[str]:
-    """Return the sizes and ratios of each case and method in words."""
+    """Return the sizes and ratios of each case and method, and the reason for the first, in words."""
     groups: dict[tuple[str, str], list[Comparison]] = {}
     for comparison in comparisons:
         groups.setdefault((comparison.case, comparison.method), []).append(comparison)
     texts = []
     for (case, method), rows in groups.items():
         ends = sorted({f"{pick(c.ratio for c in rows):.2f}" for pick in (min, max)})
-        texts.append(f"{case}, {method}, N = {', '.join(str(c.neurons) for c in rows)}: {' to '.join(ends)} times")
+        sizes = ", ".join(str(c.neurons) for c in rows)
+        reason = explanation(case, method, rows[0].neurons, np.log(rows[0].ratio))
+        texts.append(f"{case}, {method}, N = {sizes}: {' to '.join(ends)} times ({reason})")
     return texts
 
 

@@ -47,7 +47,7 @@ class _TopLevel:
     Attributes
     ----------
     definitions : dict
-        The syntax tree of the statements that bind each name.
+        The statements that bind each name, as Python writes their syntax trees.
     names : dict
         The names in these statements: ``("f",)`` for ``f``, ``("package", "f")`` for ``package.f``.
     imports : dict
@@ -70,7 +70,7 @@ def _top_level(module: str) -> _TopLevel:
     imports: dict[str, str] = {}
     for node in tree.body:
         for name in _bound(node):
-            definitions[name] = definitions.get(name, "") + ast.dump(node)
+            definitions[name] = definitions.get(name, "") + ast.unparse(node)
             names.setdefault(name, set()).update(_names(node))
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):

@@ -55,7 +55,7 @@ def test_agreement_is_told_in_shares_of_errors(text):
     assert "43% within 25%" in short
     assert "43% are beyond 1.5 times and 28.6% beyond 3 times" in short
     assert "6 cannot be told apart from theirs" in short
-    assert "Beyond 3 times: wave, local, N = 5, 6: 0.20 to 3.10 times." in short
+    assert "Beyond 3 times: wave, local, N = 5, 6: 0.20 to 3.10 times (not explained)." in short
 
 
 def test_rows_that_deviate_or_are_far_are_listed(text):
