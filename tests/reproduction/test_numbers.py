@@ -22,9 +22,12 @@ AFFORDABLE = 5.0  # seconds of the processor; training from six dimensions on ta
 # with |G| < N / 2 for the Gram matrix, alpha = 1e-4 d / N, N = 1000, d = 6 and eps = 1e-15: 2e-7. Gradients of a
 # residual, from which the next neurons are, change by that over the width 1/40: 1e-5.
 TOLERANCE = 1e-4
-# Training chooses which neurons to add and to delete. In a symmetric function two are equally good but for rounding,
-# and the path goes another way: on the separable function with 21 neurons instead of 22, for one rounding of six.
-FEW = 12  # neurons up to which paths are compared
+# Training ends when the optimality conditions are violated by less than 1% of alpha, so that weights are known to about
+# 1%, and rounding decides on the last step. Another theta in the penalty changes errors by 20%.
+TRAINED = 3e-2
+# It chooses which neurons to add and to delete. In a symmetric function two are equally good but for rounding, and the
+# path goes another way: with another rounding, one of 120 paths had 13 neurons instead of 12.
+FEW = 10  # neurons up to which paths are compared
 
 
 @pytest.mark.parametrize("case", [TINY, dataclasses.replace(TINY, order=2), dataclasses.replace(FLAT, noise=0.1)])
@@ -95,12 +98,12 @@ def test_the_committed_tables_are_of_the_present_code(figure, key, method, trial
     expected = [row for row in committed(figure) if (row.key, row.method, row.trial) == (key, method, trial)]
     found = unit.run().rows
     assert len(found) == len(expected)
-    if method in (*plan.SPARSE, *plan.CONVEX):
-        expected = [row for row in expected if row.neurons <= FEW]
-        assert expected
+    trained = method in (*plan.SPARSE, *plan.CONVEX)
+    expected = [row for row in expected if row.neurons <= FEW or not trained]
     found = found[: len(expected)]
-    assert [row.neurons for row in found] == [row.neurons for row in expected]
-    np.testing.assert_allclose([row.error for row in found], [row.error for row in expected], rtol=TOLERANCE)
+    assert [row.neurons for row in found] == [row.neurons for row in expected] != []
+    tolerance = TRAINED if trained else TOLERANCE
+    np.testing.assert_allclose([row.error for row in found], [row.error for row in expected], rtol=tolerance)
 
 
 @pytest.mark.skipif(not TABLES.exists(), reason="the tables are in the repository only")
