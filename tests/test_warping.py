@@ -277,9 +277,9 @@ class TestRegressors:
         model = RandomFeatureRegressor(10, **FIXED, target="log")
         with pytest.raises(ValueError, match="only where the value is known"):
             model.fit(X, y, gradients=gradients, gradients_at=X + 0.01)
-        with pytest.raises(ValueError, match="`target` and `inputs` must be None or 'auto' for data in blocks"):
+        with pytest.raises(ValueError, match="`target` and `inputs` must be None for data in blocks"):
             model.fit_blocks([(X, y)])
-        with pytest.raises(ValueError, match="`target` and `inputs` must be None or 'auto' for `partial_fit`"):
+        with pytest.raises(ValueError, match="`target` and `inputs` must be None for `partial_fit`"):
             clone(model).partial_fit(X, y)
         with pytest.raises(ValueError, match="`loss` must be 'squared' with a `target`"):
             clone(model).set_params(loss="huber").fit(X, y)
@@ -328,6 +328,8 @@ class TestAuto:
         assert str(model.warping_) == str(model.model_.warping_) == "log of the values, log of 2 inputs"
         assert "log of the values, log of 2 inputs" in str(model.report())
         assert_allclose(model.predict(fresh), truth, rtol=1e-3)
+        again = clone(model.model_)
+        assert (again.target, again.inputs) == (("log",), ("log", "log", None))
         plain = Surrogate(None, engines=["sampled"], target=None, inputs=None, random_state=0).fit(X, y)
         assert plain.warping_.is_trivial
 
