@@ -68,7 +68,7 @@ class Experiment(ABC):
     @property
     def version(self) -> str:
         """The version of what computes its results."""
-        return version(type(self).__module__, type(self).__name__)
+        return version(type(self), Case)
 
     def run(self, method: str, trial: int) -> Result:
         """Return the result of one method and one trial; it depends on these and on the configuration only.

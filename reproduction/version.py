@@ -15,23 +15,24 @@ Place = tuple[str, str]  # a module, and a name at its top level
 
 
 @cache
-def version(module: str, name: str) -> str:
-    """Return the digest of a definition and of all others in ``PACKAGES`` that it can reach.
+def version(*classes: type) -> str:
+    """Return the digest of classes and of all definitions in ``PACKAGES`` that they can reach.
 
-    Docstrings, comments and the layout of the source do not count, nor do definitions that are not reached, even if
-    they are in the same modules.
+    Docstrings, comments, annotations and the layout of the source do not count, nor do definitions that are not
+    reached, even if they are in the same modules.
     """
-    return digest({".".join(place): _top_level(place[0]).definitions[place[1]] for place in reached(module, name)})
+    return digest({".".join(place): _top_level(place[0]).definitions[place[1]] for place in reached(*classes)})
 
 
-def reached(module: str, name: str) -> list[Place]:
-    """Return the places of a definition and of all others that it can reach by the names in its source, sorted.
+def reached(*classes: type) -> list[Place]:
+    """Return the places of classes and of all definitions that they can reach by the names in their source, sorted.
 
-    Names are looked up through imports and packages, whether or not their lines are executed. Annotations count if they
-    are those of fields: what an object has, it uses. Names that are computed (``getattr``) are not found.
+    Names are looked up through imports and packages, whether or not their lines are executed. An object is made by a
+    line that names its class, so annotations are not needed; what a computation is given must be among ``classes``.
+    Names that are computed (``getattr``) are not found.
     """
     found: set[Place] = set()
-    waiting = [_home(module, (name,))]
+    waiting = [_home(own.__module__, (own.__name__,)) for own in classes]
     while waiting:
         place = waiting.pop()
         if place is not None and place not in found:
@@ -121,10 +122,14 @@ def _names(node: ast.stmt) -> set[tuple[str, ...]]:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes docstrings, and annotations of parameters and of what is returned."""
+    """Removes docstrings and annotations."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         return None if isinstance(node.value, ast.Constant) else node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        node.annotation = ast.Constant(None)
+        return node
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None

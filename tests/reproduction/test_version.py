@@ -10,6 +10,7 @@ import pytest
 from tiny import DRAWS, FLAT, SAMPLING, TINY, TRAINING
 
 from reproduction import plan, version
+from reproduction.cases import Case
 from reproduction.fits import Draws, Sampling
 from reproduction.store import Store, Unit
 
@@ -39,6 +40,9 @@ SOURCES = {
 
             def run(self, x):
                 return helper(self.part.work(x)) + side.through_a_module(x)
+
+        class Given:
+            part = Part()
         """,
 }
 
@@ -60,7 +64,8 @@ def version_with(tmp_path, monkeypatch):
             (tmp_path / package / f"{name}.py").write_text(text.replace("{package}", package))
         importlib.invalidate_caches()
         monkeypatch.setattr(version, "digest", lambda found: str(found).replace(package, "package"))
-        return version.version(f"{package}.top", "Root")
+        top = importlib.import_module(f"{package}.top")
+        return version.version(top.Root, top.Given)
 
     return written
 
@@ -70,7 +75,7 @@ def version_with(tmp_path, monkeypatch):
     [
         ("low", "LEVEL = 2.0", "LEVEL = 2.5"),  # a constant, through an import of the package
         ("low", "return x + LEVEL", "return x - LEVEL"),
-        ("low", "math.sqrt(x)", "math.exp(x)"),  # a method of the type of a field
+        ("low", "math.sqrt(x)", "math.exp(x)"),  # a method
         ("side", "x - 1", "x - 2"),  # a function of a module that was imported
         ("top", "helper(self", "abs(self"),
     ],
@@ -85,6 +90,7 @@ def test_the_version_changes_with_what_is_computed(version_with, module, old, ne
         ("low", "A part.", "Another part."),
         ("low", "# a root", "# the root of x"),
         ("low", "x: float", "x: int"),
+        ("top", "part: Part", "part: object"),
         ("low", "\n\ndef helper", "\n\n\n\ndef helper"),
         ("low", "OTHER = 3.0", "OTHER = 4.0"),
         ("side", "return x\n", "return 2 * x\n"),
@@ -125,7 +131,7 @@ def called(function):
 )
 def test_everything_that_a_fit_calls_is_in_its_version(experiment, methods):
     kind = type(experiment)
-    reached = set(version.reached(kind.__module__, kind.__name__))
+    reached = set(version.reached(kind, Case))
     for method in methods:
         ran = called(lambda method=method: experiment.run(method, 0))
         assert (kind.__module__, kind.__name__) in ran
@@ -133,7 +139,7 @@ def test_everything_that_a_fit_calls_is_in_its_version(experiment, methods):
 
 
 def test_the_version_leaves_out_what_no_fit_of_the_paper_uses():
-    modules = {module for kind in (Sampling, Draws) for module, _ in version.reached(kind.__module__, kind.__name__)}
+    modules = {module for module, _ in version.reached(Sampling, Draws, Case)}
     for other in ("cli", "plots", "report", "export", "estimators", "blockwise", "kernels", "solvers.process"):
         assert not any(module.startswith(f"nurf.{other}") for module in modules)
     assert "nurf.engines._wide" not in modules
