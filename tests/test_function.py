@@ -159,3 +159,34 @@ def test_the_function_of_a_fitted_kernel_model(k, kernel):
     value, gradient = f.value_and_gradient(X[0])
     assert_allclose(value, model.predict(X[:1])[0], rtol=1e-7, atol=1e-7)
     assert_allclose(gradient, f.gradient(X)[0], rtol=1e-7)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("mean", ["constant", "affine"])
+@pytest.mark.parametrize("derivatives", ["none", "gradients", "directions", "hessians"])
+def test_a_kernel_model_at_one_point_and_at_many(k, mean, derivatives):
+    """With noise, which bounds the coefficients: their terms cancel by less than 1e4, and rounding stays below 1e-9."""
+    rng = np.random.default_rng(1)
+    X, weights = rng.uniform(-1, 1, (15, 2)), rng.normal(size=(k, 2))
+    y = np.sin(X @ weights.T) + 0.05 * rng.normal(size=(15, k))
+    gradients = np.cos(X @ weights.T)[..., None] * weights + 0.05 * rng.normal(size=(15, k, 2))
+    hessians = -np.sin(X @ weights.T)[..., None, None] * weights[:, :, None] * weights[:, None]
+    along = rng.normal(size=(15, 2))
+    known = {
+        "none": {},
+        "gradients": {"gradients": gradients},
+        "directions": {"gradients": np.einsum("nkd,nd->nk", gradients, along), "directions": along},
+        "hessians": {"hessians": hessians},
+    }[derivatives]
+    if k == 1:
+        known = {name: each if name == "directions" else each[:, 0] for name, each in known.items()}
+    model = KernelFeatureRegressor(mean=mean, check_gradients=False).fit(X, y if k > 1 else y[:, 0], **known)
+    f, fresh = pickle.loads(pickle.dumps(model.function())), rng.uniform(-1, 1, (5, 2))
+    for x, value, gradient in zip(fresh, model.predict(fresh), model.predict_gradient(fresh), strict=True):
+        assert np.shape(f(x)) == np.shape(value)
+        assert f.gradient(x).shape == gradient.shape
+        assert_allclose(f(x), value, rtol=1e-7, atol=1e-7)
+        assert_allclose(f.gradient(x), gradient, rtol=1e-6, atol=1e-6)
+        for found, expected in zip(f.value_and_gradient(x), (f(x), f.gradient(x)), strict=True):
+            assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(f(fresh), model.predict(fresh), rtol=1e-7, atol=1e-7)

@@ -151,7 +151,7 @@ class TestLearning:
         problem = Problem(rows, kernel, scales, CRITERIA[criterion], prior)
         values = [learn(problem, start, steps) for steps in (0, 3, 30)]
         assert values[2][1] < values[1][1] < values[0][1]
-        found, value = values[2]
+        found, value, _ = values[2]
         theta = scales.coordinates(found.metric)
         penalty = scales.penalty(theta, prior)[0]
         penalty += np.sum((np.log(found.noise[:2] / prior.noise) / prior.noise_deviation) ** 2) / 2
@@ -176,7 +176,7 @@ class TestLearning:
                     raise np.linalg.LinAlgError("not positive definite")
                 return super().value(process)
 
-        found, value = learn(Problem(rows, GaussianKernel(), scales, Failing(), Prior()), start, 5)
+        found, value, _ = learn(Problem(rows, GaussianKernel(), scales, Failing(), Prior()), start, 5)
         assert found.noise[0] >= 1e-6
         assert value < 1e50
         assert np.all(found.noise[1:] == 1e-9)  # of which nothing is known
@@ -541,7 +541,7 @@ def learned_by_hand(engine, jet, separate):
     rows, scales = ProcessRows.of(jet), InputScales(engine.units)
     problem = Problem(rows, GaussianKernel(), scales, engine.criterion, engine.learning.prior)
     first = [start.separate if separate else start for start in starts(jet, engine.units, GaussianKernel())]
-    best, _ = min((learn(problem, start, 0) for start in first), key=lambda found: found[1])
+    best, *_ = min((learn(problem, start, 0) for start in first), key=lambda found: found[1])
     return learn(problem, best, engine.learning.refit_steps)[0]
 
 

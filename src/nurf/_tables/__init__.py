@@ -1,4 +1,4 @@
-"""Tables in files: samples by the names of columns, with errors that say where in the file something is wrong."""
+"""Tables in files: samples by column names, with errors that name the place in the file."""
 
 from nurf._tables._columns import ColumnChoice, Roles
 from nurf._tables._files import KINDS, read_table, require_target, write_bytes, write_table, write_text

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from nurf._blocks import spaced
+from nurf._memory import keep_freed_memory
 from nurf._threads import threads_for
 from nurf._types import Array, Index
 from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, assign_folds
@@ -171,9 +172,11 @@ class WideEngine(Engine):
         return Judged(self, candidate, size, evidence, time.perf_counter() - start, average, metric)
 
     def again(self, fit: WideFit) -> Judged:
-        """Return the kernels of an earlier fit, after a few further steps of their scales and noise on all samples.
+        """Return the kernels of an earlier fit, with its scales and noise, given all samples.
 
-        Scales that know the samples are judged in closed form, with the factor by which that was too small before.
+        Further steps did not pay: with up to 20% more samples, errors were 0.94 to 1.04 times those of a new fit either
+        way, and with twice as many samples nearly the same with and without two or four steps. Scales that know the
+        samples are judged in closed form, with the factor by which that was too small before.
         """
         start, size = time.perf_counter(), len(self.fitted)
         members = [
@@ -182,7 +185,8 @@ class WideEngine(Engine):
         ]
         with threads_for(row_total(self.fitted), self.learning.threaded_rows):
             index = self._part(size)
-            average = self._average(index, members, False)
+            jet = self.fitted[index]
+            average = self._averaged(members, jet, ProcessRows.of(jet, self.degree), False)
         average = replace(average, held_out=average.held_out.times(fit.optimism), optimism=fit.optimism)
         evidence = self._evidence(average, index)
         return Judged(self, "average", size, evidence, time.perf_counter() - start, average)
@@ -219,9 +223,15 @@ class WideEngine(Engine):
 
     def _average(self, index: Index, members: Sequence[Candidate], final: bool) -> Average:
         """Return the average that is learned on some samples: by its members, or by all candidates at first."""
-        jet, learning = self.fitted[index], self.learning
+        keep_freed_memory()
+        jet = self.fitted[index]
         rows = ProcessRows.of(jet, self.degree)
         learned = self._further(members, jet, rows) if members else self._first(jet, rows)
+        return self._averaged(learned, jet, rows, final)
+
+    def _averaged(self, learned: Sequence[Candidate], jet: Jet, rows: ProcessRows, final: bool) -> Average:
+        """Return the average of the best candidates, and its errors at samples that it did not see."""
+        learning = self.learning
         processes = [candidate.process(rows) for candidate in learned]
         errors = [each.error(process) for process, each in zip(processes, learned, strict=True)]
         sizes = learning.sizes(self.fitted)
@@ -241,11 +251,13 @@ class WideEngine(Engine):
     def _further(self, members: Sequence[Candidate], jet: Jet, rows: ProcessRows) -> list[Candidate]:
         """Return members that were learned on few samples, learned on more.
 
-        Up to about the size of the last part, most steps are taken on some of the samples, with the geometric mean of
-        both numbers of rows.
+        Up to about ``learning.few_rows``, most steps are taken on some of the samples, with the geometric mean of both
+        numbers of rows. With more rows than any part has, scales and noise stay.
         """
         learning = self.learning
         if len(rows) > learning.rows[-1] / learning.part:
+            return list(members)
+        if len(rows) > learning.few_rows:
             return [self._learned(member, rows, learning.many_steps) for member in members]
         share = float(np.sqrt(members[0].n_rows / len(rows)))
         between = ProcessRows.of(jet[spaced(np.arange(len(jet)), int(np.ceil(share * len(jet))))], self.degree)
@@ -286,39 +298,30 @@ class WideEngine(Engine):
     ) -> list[HeldOutErrors]:
         """Return the errors of members at each sample if it is left out, with scales learned without its fold.
 
-        ``expected`` are the errors in closed form, with the scales of all samples.
+        ``expected`` are the errors in closed form, with the scales of all samples. Scales are learned for the first
+        member, and the errors of the others change by as much: reported errors were within 1/3..3 of the true ones as
+        often as with scales that were learned for each member (57% and 57%, 68% and 68% with 10 samples for each
+        input), and less often (49%) if other kernels took the scales that give slopes the same mean square.
         """
         fold_of = assign_folds(jet, self.policy.n_folds)
         folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
         if len(folds) == 1:  # all values are at one point
             return list(expected)
-        relearned = [self._relearned(members, jet[~fold]) for fold in folds]
-        result = []
-        for place, own in enumerate(expected):
-            processes = [candidates[place].process(rows) for candidates in relearned]
-            parts = [HeldOutErrors.one_by_one(process, jet.n_features) for process in processes]
-            result.append(HeldOutErrors.of_folds(parts, folds, jet.has_value, own))
-        return result
+        processes = [self._relearned(members[0], jet[~fold]).process(rows) for fold in folds]
+        parts = [HeldOutErrors.one_by_one(process, jet.n_features) for process in processes]
+        crossed = HeldOutErrors.of_folds(parts, folds, jet.has_value, expected[0])
+        return [own.changed(expected[0], crossed) for own in expected]
 
-    def _relearned(self, members: Sequence[Candidate], jet: Jet) -> list[Candidate]:
-        """Return candidates whose scales are learned on other data: the first from the best start, others from it.
+    def _relearned(self, member: Candidate, jet: Jet) -> Candidate:
+        """Return a candidate whose scales are learned on other data, from the best start.
 
         What was learned on all data must not be a start: it knows the samples that are left out.
         """
         share = CROSSED_ROWS / row_total(jet)
         jet = jet if share >= 1 else jet[spaced(np.arange(len(jet)), max(1, int(share * len(jet))))]
-        rows, learning, first = ProcessRows.of(jet, self.degree), self.learning, members[0]
-        start = _started(first.kernel, self, rows, jet, 1, first.separate)
-        scaled = self._learned(start, rows, learning.refit_steps)
-        result = []
-        for member in members:
-            found = scaled
-            if (member.kernel, member.separate) != (first.kernel, first.separate):
-                found = self._learned(scaled.of(member.kernel, member.separate), rows, learning.refit_steps)
-            if member.mapped:
-                found = self._learned(_mapped(found, self, rows, jet), rows, learning.refit_steps)
-            result.append(found)
-        return result
+        rows, n_steps = ProcessRows.of(jet, self.degree), self.learning.refit_steps
+        found = self._learned(_started(member.kernel, self, rows, jet, 1, member.separate), rows, n_steps)
+        return self._learned(_mapped(found, self, rows, jet), rows, n_steps) if member.mapped else found
 
     def _evidence(self, average: Average, index: Index) -> Evidence:
         """Return the errors of an average at samples that it did not see.
@@ -386,14 +389,14 @@ def _mapped(scaled: Candidate, engine: WideEngine, rows: ProcessRows, jet: Jet) 
     """
     scales = LinearMap(engine.units, engine.rank)
     if engine.rank == jet.n_features:
-        return replace(scaled, scales=scales, mapped=True)
+        return replace(scaled, scales=scales, mapped=True, spread=None)
     guess = scaled.process(rows).network(jet.y.shape[1:]).jet(jet.X, ("gradients",))
     gradients = jet.fill_unknown(guess).derivative_rows(1)
     metric = gradient_map(gradients.reshape(-1, jet.n_features), engine.rank)
     matched = metric * np.linalg.norm(scaled.found.metric) / max(float(np.linalg.norm(metric)), LOWEST_SCALE)
     noises = (scaled.found.noise, np.maximum(scaled.found.noise, START_NOISE))
     found = [Hyperparameters(start, noise) for start in (matched, metric) for noise in noises]
-    candidates = [replace(scaled, scales=scales, found=start, mapped=True) for start in found]
+    candidates = [replace(scaled, scales=scales, found=start, mapped=True, spread=None) for start in found]
     return min((engine._learned(candidate, rows, 0) for candidate in candidates), key=_score)
 
 

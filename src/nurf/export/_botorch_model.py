@@ -35,7 +35,7 @@ class NurfModel(Model):  # type: ignore[misc]
 
     @property
     def batch_shape(self) -> Any:
-        """Empty: there is one model."""
+        """The batch shape, which is empty because there is one model."""
         return torch.Size([])
 
     def posterior(
@@ -101,7 +101,7 @@ def _rows(tensor: Any) -> Array:
 
 
 def _mean_and_variance(model: Any, points: Array) -> tuple[Array, Array]:
-    """Return both at points (n, d), of shape (n, k)."""
+    """Return the mean and the variance at points (n, d), each of shape (n, k)."""
     values, deviations = model.predict(as_fitted(model, points), return_std=True)
     return values.reshape(len(points), -1), deviations.reshape(len(points), -1) ** 2
 

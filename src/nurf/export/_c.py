@@ -204,7 +204,7 @@ static void core(const double *z, double *y, double *g)
 
 CODES = ("log", "asinh")  # of outputs with a curve: 1, 2, ...
 
-# What the name of a function may not be: keywords of C up to C23, and what math.h and stddef.h define in C99.
+# Reserved names: keywords of C up to C23, and names that math.h and stddef.h define in C99.
 RESERVED = re.compile(
     r"""
     alignas|alignof|auto|bool|break|case|char|const|constexpr|continue|default|do|double|else|enum|extern|false|
@@ -231,15 +231,15 @@ DEFINED = re.compile(r"^(?:static|#define)\b[^(\[\n]*?(\w+)(?=[(\[]| [-\d])", re
 def to_c(model: Any, name: str = "model") -> str:
     """Return the text of a C99 file that computes a fitted regressor and its gradient with ``math.h`` alone.
 
-    It defines ``void model(const double *x, double *y, double *g)``, which writes values to ``y`` (k) and gradients to
-    ``g`` (k x d, one output after the other), unless ``g`` is NULL.
+    The file defines ``void model(const double *x, double *y, double *g)``, which writes values to ``y`` (k) and, unless
+    ``g`` is NULL, gradients to ``g`` (k x d, one output after the other).
 
     Parameters
     ----------
     model : regressor
-        Fitted.
+        A fitted regressor.
     name : str, default "model"
-        The name of the function, which may not be one that C or the file defines.
+        The name of the function, which must not be a name that C or the file defines.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or RESERVED.fullmatch(name):
         raise ValueError(f"`name` must be a name that C accepts, got {name!r}")
@@ -301,7 +301,7 @@ def _total(form: Form) -> str:
 
 
 def _sums(core: Any, suffix: str = "") -> str:
-    """Return the program of sums of kernels, with a suffix after its names, which have an @ there."""
+    """Return the program of sums of kernels; the suffix replaces each @ in the template."""
     data = f"#define DIRECTIONS{suffix} {core.matrix.shape[1]}\n" + _array(f"MATRIX{suffix}", core.matrix)
     loops = ""
     for number, term in enumerate(core.terms):
@@ -317,7 +317,7 @@ def _sums(core: Any, suffix: str = "") -> str:
 
 
 def _array(name: str, array: Floats) -> str:
-    """Return the definition of an array of numbers or places; floats are hexadecimal, and so exact."""
+    """Return the definition of an array of floats or indices; floats are hexadecimal, so that they are exact."""
     kind = "int" if array.dtype.kind == "i" else "double"
     axes = "".join(f"[{n}]" for n in array.shape)
     return f"static const {kind} {name}{axes} = {_braces(array.tolist())};\n"

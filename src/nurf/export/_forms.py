@@ -20,7 +20,7 @@ from nurf.networks import DeepNetwork, ShallowNetwork, Tail
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """The function ``core(z) + z S + c`` of ``z = x - center``, and products of inputs if its tail is not affine.
+    """The function ``core(z) + z S + c`` of ``z = x - center``, plus products of inputs if its tail is not affine.
 
     There may be curves around it: logarithms of inputs before, and exp or sinh of values behind.
 
@@ -31,9 +31,9 @@ class Form:
     constant : array of shape (k,)
     slopes : array of shape (d, k)
     factors : array of shape (t, m)
-        The inputs that are multiplied in each further monomial; the number d stands for the factor 1.
+        The indices of the inputs in each further monomial; the index d means the factor 1.
     products : array of shape (t, k)
-        The coefficients of these monomials.
+        The coefficients of the further monomials.
     output_shape : () or (k,)
     warping : Warping
         The curves.
@@ -159,7 +159,7 @@ class Form:
 
 
 def form_of(model: Any) -> Form:
-    """Return the form of a fitted regressor, or of the one that it chose (``model_``)."""
+    """Return the form of a fitted regressor, or of the regressor that it chose (``model_``)."""
     check_is_fitted(model)
     model = getattr(model, "model_", model)
     network: Any = model.fit_.network if hasattr(model, "fit_") else None
@@ -175,7 +175,7 @@ def _shallow(network: ShallowNetwork, scaling: Scaling) -> Form:
     unit = unit_of(function.activation)
     directions, offsets = function.directions, function.offsets
     columns = unit.factor * function.coef.reshape(len(offsets), network.n_outputs)
-    if not len(offsets):  # one neuron that gives nothing: programs have no empty arrays
+    if not len(offsets):  # one neuron of weight zero, because programs cannot have empty arrays
         directions, offsets = np.zeros((len(scaling.x_center), 1)), np.zeros(1)
         columns = np.zeros((1, columns.shape[1]))
     core = Layers((directions, columns), (offsets,), unit)
@@ -190,7 +190,7 @@ def _deep(network: DeepNetwork, scaling: Scaling) -> Form:
 
 
 def _average(network: KernelAverage, scaling: Scaling) -> Form:
-    """Return the form of a weighted mean: weights belong to the coefficients, and tails are added up."""
+    """Return the form of a weighted mean: coefficients are multiplied by the weights, and tails are added up."""
     weighted = list(zip(network.weights, network.members, strict=True))
     parts = tuple(_sums(member, weight, scaling) for weight, member in weighted)
     tail = Tail(1, network.dimension)
@@ -203,13 +203,13 @@ def _average(network: KernelAverage, scaling: Scaling) -> Form:
 
 
 def _sums(network: KernelNetwork, weight: float, scaling: Scaling) -> KernelSums:
-    """Return a kernel network times a weight, without its tail."""
+    """Return a kernel network times a weight, without the tail."""
     terms = []
     for part in network.centers:
         at = part.functionals.mapped(network.metric)
         if len(at):
             terms.append(Term(at.points[at.index], at.directions, part.coef * scaling.y_scale * weight))
-    if not terms:  # one point that gives nothing: programs have no empty arrays
+    if not terms:  # one point of weight zero, because programs cannot have empty arrays
         terms.append(Term(np.zeros((1, len(network.metric))), (), np.zeros((1, network.n_outputs))))
     return KernelSums((network.metric / scaling.x_scale).T, tuple(terms), profiles_of(network.kernel))
 

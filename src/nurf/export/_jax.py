@@ -12,13 +12,13 @@ def to_jax(model: Any) -> tuple[Callable[[Any, Any], Any], dict[str, Any]]:
     """Return a fitted regressor as a pure function and its parameters, for ``jax.jit``, ``jax.grad`` and ``jax.vmap``.
 
     ``function(parameters, x)`` takes one point (d,) or many (n, d) and returns values of shape (), (k,), (n,) or
-    (n, k). Numbers have the precision of JAX, which is single by default. Double precision has to be asked for before
-    the export: ``jax.config.update("jax_enable_x64", True)``.
+    (n, k). Numbers have the precision of JAX, which is single by default. For double precision, call
+    ``jax.config.update("jax_enable_x64", True)`` before the export.
 
     Parameters
     ----------
     model : regressor
-        Fitted.
+        A fitted regressor.
     """
     try:
         import jax

@@ -182,12 +182,12 @@ def core(z):
 def to_python(model: Any) -> str:
     """Return the text of a Python file that computes a fitted regressor and its gradient with ``math`` alone.
 
-    It defines ``value(x)``, ``gradient(x)`` and ``value_and_gradient(x)`` of one point: a sequence of numbers.
+    The file defines ``value(x)``, ``gradient(x)`` and ``value_and_gradient(x)`` for one point, a sequence of numbers.
 
     Parameters
     ----------
     model : regressor
-        Fitted.
+        A fitted regressor.
     """
     form = form_of(model)
     several = bool(form.output_shape)
@@ -237,7 +237,7 @@ def _total(form: Form) -> str:
 
 
 def _sums(core: Any, n: str = "") -> str:
-    """Return the program of sums of kernels, with ``n`` after its names."""
+    """Return the program of sums of kernels, with ``n`` appended to its names."""
     terms = []
     for term in core.terms:
         directions: Any = np.stack(term.directions, 1) if term.directions else [[]] * len(term.points)
@@ -249,7 +249,7 @@ def _sums(core: Any, n: str = "") -> str:
 
 
 def _literal(array: Floats) -> str:
-    """Return nested lists of numbers, with all digits."""
+    """Return an array as the text of nested lists, with all digits."""
     return repr(array.tolist())
 
 

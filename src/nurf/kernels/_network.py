@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.kernels._functionals import Functionals, covariance
 from nurf.kernels._radial import RadialKernel
-from nurf.networks import Network, Tail
+from nurf.networks import Network, PointFunction, Tail
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,5 +161,117 @@ class KernelAverage(Network):
         """Return the same network as a function of the unscaled inputs, with unscaled values."""
         return replace(self, members=tuple(member.in_units_of(scaling) for member in self.members))
 
+    def function(self, scaling: Scaling) -> PointFunction:
+        """Return the network as a plain function of the unscaled inputs."""
+        network = self.in_units_of(scaling)
+        if any(part.functionals.order > 1 for member in network.members for part in member.centers):
+            return super().function(scaling)
+        return KernelFunction(network, tuple(KernelSums.of(member) for member in network.members))
+
     def _mean(self, results: list[Array]) -> Array:
         return np.asarray(sum(weight * result for weight, result in zip(self.weights, results, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSums:
+    """A kernel network of values and first derivatives, with one value and one slope at each point.
+
+    ``f(x) = sum_b (c_b k(A x, A x_b) + D_b.grad k(A x, A x_b))`` up to the polynomial, with the gradient by the second
+    argument.
+
+    Parameters
+    ----------
+    kernel : RadialKernel
+    metric : array of shape (q, d)
+        The linear map ``A``.
+    points : array of shape (n, q)
+        ``A x_b``.
+    coef : array of shape (n, k)
+        ``c_b``.
+    slopes : array of shape (n, q, k)
+        ``D_b``.
+    """
+
+    kernel: RadialKernel
+    metric: Array
+    points: Array
+    coef: Array
+    slopes: Array
+
+    @classmethod
+    def of(cls, network: KernelNetwork) -> KernelSums:
+        """Return the sums of a network without second derivatives."""
+        n, (q, k) = len(network.centers[0].functionals.points), (len(network.metric), network.n_outputs)
+        coef, slopes, points = np.zeros((n, k)), np.zeros((n, q, k)), network.centers[0].functionals.points
+        for part in network.centers:
+            mapped = part.functionals.mapped(network.metric)
+            if mapped.order:
+                np.add.at(slopes, mapped.index, mapped.directions[0][:, :, None] * part.coef[:, None])
+            else:
+                np.add.at(coef, mapped.index, part.coef)
+        return cls(network.kernel, network.metric, points @ network.metric.T, coef, slopes)
+
+    def value(self, x: Array) -> Array:
+        """Return the value at a point (d,), of shape (k,)."""
+        _, t, along = self._at(x)
+        return np.asarray(self.kernel.profile(t) @ self.coef - self.kernel.profile(t, 1) @ along)
+
+    def value_and_gradient(self, x: Array) -> tuple[Array, Array]:
+        """Return the value at a point (d,), of shape (k,), and the gradient (k, d)."""
+        z, t, along = self._at(x)
+        phi, first, second = (self.kernel.profile(t, order) for order in range(3))
+        slope = (first[:, None] * self.coef - second[:, None] * along).T @ z - np.tensordot(first, self.slopes, 1).T
+        return phi @ self.coef - first @ along, slope @ self.metric
+
+    def _at(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return ``z_b = A x - A x_b``, ``|z_b|^2 / 2`` and ``z_b.D_b``."""
+        z = self.metric @ x - self.points
+        return z, np.einsum("nq,nq->n", z, z) / 2, np.einsum("nq,nqk->nk", z, self.slopes)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFunction:
+    """An average of kernel networks of values and first derivatives, as a function of points that are not checked.
+
+    Parameters
+    ----------
+    network : KernelAverage
+        The function of many points.
+    sums : tuple of KernelSums
+        Its members as functions of one point.
+    """
+
+    network: KernelAverage
+    sums: tuple[KernelSums, ...]
+
+    def __call__(self, x: Any) -> Any:
+        """Return the value at ``x``."""
+        x = np.asarray(x, float)
+        if x.ndim == 2:
+            return self.network.value(x)
+        total = sum(weight * each.value(x) for weight, each in zip(self.network.weights, self.sums, strict=True))
+        return (total + self._tail[0] + x @ self._tail[1:]).reshape(self.network.output_shape)[()]
+
+    def gradient(self, x: Any) -> Array:
+        """Return the gradient at ``x``."""
+        return self.value_and_gradient(x)[1]
+
+    def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
+        """Return both, which costs less than one after the other."""
+        x = np.asarray(x, float)
+        if x.ndim == 2:
+            return self.network.value(x), self.network.gradient(x)
+        shape, tail = self.network.output_shape, self._tail
+        value, gradient = tail[0] + x @ tail[1:], tail[1:].T
+        for weight, each in zip(self.network.weights, self.sums, strict=True):
+            of_member = each.value_and_gradient(x)
+            value, gradient = value + weight * of_member[0], gradient + weight * of_member[1]
+        return value.reshape(shape)[()], gradient.reshape(*shape, len(x))
+
+    @cached_property
+    def _tail(self) -> Array:
+        """The constant and the slopes of the polynomial, of shape (1 + d, k)."""
+        result = np.zeros((1 + self.network.dimension, self.network.n_outputs))
+        for weight, member in zip(self.network.weights, self.network.members, strict=True):
+            result[: len(member.tail_coef)] += weight * member.tail_coef
+        return result

@@ -15,7 +15,7 @@ from nurf._types import Array, Index
 from nurf.data._derivative_checks._predicted import CLEAR, EVIDENCE, HUGE, PredictedSlopes
 
 MAX_NUMBERS = 6  # in a message
-HINTED = 0.02  # relative distance of a factor from a scale of the data that may be meant
+HINTED = 0.02  # relative distance below which a scale of the data is suggested for a factor
 SCALED = {"scale_": "standardised", "data_range_": "scaled to [0, 1]"}  # attributes of scikit-learn's scalers
 PIPELINE = "; or use nurf.GradientPipeline, which scales them too"
 LOG10 = float(np.log(10))
@@ -28,18 +28,18 @@ class Mistake:
     Parameters
     ----------
     words : str
-        What to say of it.
+        The message.
     kind : str
-        Mistakes of one kind are variants of each other, of which the best is meant.
+        Mistakes of one kind are variants of each other, of which only the best is considered.
     gradients : array of shape (m, d)
         The corrected gradients at the compared samples.
     choices : float
-        The odds that chance needs for the best of many: the logarithm of the number of similar mistakes, and half of
-        that of the number of samples for each fitted number (Schwarz, 1978).
+        The penalty for choosing the best of many: the logarithm of the number of similar mistakes, and half the
+        logarithm of the number of samples for each fitted number (Schwarz, 1978).
     columns : tuple of int
         The inputs whose partial derivatives have wrong factors.
     factors : tuple of float
-        What to multiply these by.
+        The correct factors of the partial derivatives with respect to ``columns``.
     """
 
     words: str
@@ -52,9 +52,9 @@ class Mistake:
 
 @dataclass(frozen=True, eq=False)
 class CheckedSamples:
-    """One output: points (n, d), values (n,), gradients (n, d), NaN where unknown, and what the values say of these.
+    """One output: points (n, d), values (n,), gradients (n, d), NaN if unknown, and gradients predicted from values.
 
-    ``numbers`` (n,) are the rows of the data in which they stand.
+    ``numbers`` (n,) are the row numbers in the data.
     """
 
     X: Array
@@ -92,7 +92,7 @@ def possible_mistakes(samples: CheckedSamples) -> Iterator[Mistake]:
     yield Mistake("the gradients have the wrong sign", "sign", -samples.given)
     yield from _logarithms(samples)
     yield from _moved_rows(samples)
-    if samples.X.shape[1] > 1:  # of one input, a scale is a factor
+    if samples.X.shape[1] > 1:  # with one input, a scale is a factor
         yield from _scales(samples)
     yield _one_factor(samples)
     if 1 < samples.X.shape[1] <= len(samples.given):
@@ -104,26 +104,26 @@ def possible_mistakes(samples: CheckedSamples) -> Iterator[Mistake]:
 
 
 def _logarithms(samples: CheckedSamples) -> Iterator[Mistake]:
-    """Yield derivatives by or of logarithms, where values or inputs are none, and the other way round."""
+    """Yield mistakes with logarithms: either data or gradients are logarithmic, but not both."""
     X, y, slopes = samples.X[samples.predicted.rows], samples.y[samples.predicted.rows, None], samples.given
     found = "the gradients seem to be multiplied by the inputs (x dy/dx, that is dy / dlog x): divide each by its input"
     yield Mistake(found, "inputs", slopes / X)
     found = "the gradients seem to be logarithmic derivatives (dlog y / dlog x): multiply each by y / x"
     yield Mistake(found, "elasticities", slopes * y / X)
-    yield Mistake("the gradients seem to be those of log y: multiply them by y", "of log y", slopes * y)
+    yield Mistake("the gradients seem to be gradients of log y: multiply them by y", "of log y", slopes * y)
     for name, base in {"exp(y)": 1.0, "10^y log(10)": LOG10}.items():
-        found = f"`y` seems to be logarithms, but the gradients are not theirs: divide them by {name}"
+        found = f"`y` seems to be log-transformed, but the gradients are not: divide them by {name}"
         yield Mistake(found, f"y is log, {name}", slopes * np.exp(-base * y) / base)
     for name, base in {"exp(x)": 1.0, "10^x log(10)": LOG10}.items():
-        found = f"`X` seems to be logarithms, but the gradients are not by them: multiply each by {name}"
+        found = f"`X` seems to be log-transformed, but the gradients are not: multiply each by {name}"
         yield Mistake(found, f"x is log, {name}", slopes * np.exp(base * X) * base)
     for name, base in {"exp(x - y)": 1.0, "10^(x - y)": LOG10}.items():
-        found = f"`X` and `y` seem to be logarithms, but the gradients are not theirs: multiply each by {name}"
+        found = f"`X` and `y` seem to be log-transformed, but the gradients are not: multiply each by {name}"
         yield Mistake(found, f"x and y are log, {name}", slopes * np.exp(base * (X - y)))
 
 
 def _moved_rows(samples: CheckedSamples) -> Iterator[Mistake]:
-    """Yield gradients of the row before or after, and in reversed order."""
+    """Yield mistakes in the order of the rows: shifted by one, or reversed."""
     rows = samples.predicted.rows
     words = "the rows of the gradients are shifted: row i has the gradient of row i {} 1"
     yield Mistake(words.format("+"), "shift", np.roll(samples.slopes, 1, axis=0)[rows])
@@ -132,10 +132,10 @@ def _moved_rows(samples: CheckedSamples) -> Iterator[Mistake]:
 
 
 def _scales(samples: CheckedSamples) -> Iterator[Mistake]:
-    """Yield gradients in scaled units, or scaled the wrong way."""
+    """Yield mistakes of scaling: gradients in scaled units, or scaled by the inverse factor."""
     found = (
-        "the gradients are those of standardised inputs and values: multiply them by the standard deviation of the "
-        "values, and divide each by that of its input"
+        "the gradients are for standardised inputs and values: multiply them by the standard deviation of the "
+        "values, and divide each by the standard deviation of its input"
     )
     yield Mistake(found, "scales", samples.given * samples.value_std / samples.deviations)
     for name, scale in _input_scales(samples).items():
@@ -161,7 +161,7 @@ def common_mistakes(samples: CheckedSamples) -> Iterator[Mistake]:
 
 
 def _shared_factor(samples: CheckedSamples) -> tuple[float, bool]:
-    """Return the best factor of all partial derivatives, and whether it is a power of ten because that is as good."""
+    """Return the best factor of all partial derivatives, rounded to a power of ten if that is as good, and whether."""
     predicted, given = samples.predicted, samples.given
     factor = float(_factors(predicted, given, shared=True)[0])
     power = float(_power(np.array(factor)))
@@ -184,7 +184,7 @@ def _one_factor(samples: CheckedSamples) -> Mistake:
 
 
 def _column_factors(samples: CheckedSamples) -> Mistake:
-    """Return the mistake of columns that are better with another factor, each by the odds of a mistake."""
+    """Return the mistake of wrong factors, for the columns whose own odds show a mistake."""
     predicted, given = samples.predicted, samples.given
     fitted = _factors(predicted, given)
     scores, rounded = (predicted.scores(given * factors) for factors in (fitted, _power(fitted)))
@@ -193,7 +193,7 @@ def _column_factors(samples: CheckedSamples) -> Mistake:
     scores = np.where(is_round, rounded, scores)
     columns = np.flatnonzero(predicted.column_odds(scores - predicted.scores(given)) > EVIDENCE)
     named = listed(f"{k} by {factors[k]:.3g}" for k in columns)
-    words = f"partial derivatives have wrong units or signs: multiply that of input {named}"
+    words = f"partial derivatives have wrong units or signs: multiply column {named}"
     if not is_round[columns].all():
         words = _scaled_words(samples, fitted) or words
     change = np.ones(len(factors))
@@ -204,10 +204,10 @@ def _column_factors(samples: CheckedSamples) -> Mistake:
 
 
 def _factors(predicted: PredictedSlopes, given: Array, shared: bool = False) -> Array:
-    """Return the factors of the columns of gradients (m, d) that agree best with the prediction, or a shared one.
+    """Return the factors with which the columns of gradients (m, d) agree best with the prediction, or a shared one.
 
-    The size is a median of ratios, in which entries count by how certain they are; so it lies between both regressions
-    of one on the other.
+    The size is a median of ratios, weighted by their certainty. It lies between the regressions of gradients on
+    predictions and of predictions on gradients.
     """
     found, shape = predicted.scaled(given), (-1, 1) if shared else given.shape
     ratios = (predicted.means / found).reshape(shape)
@@ -219,7 +219,7 @@ def _factors(predicted: PredictedSlopes, given: Array, shared: bool = False) -> 
 
 
 def _medians(numbers: Array, weights: Array) -> Array:
-    """Return the weighted median of each column of numbers (n, d), of shape (d,), and zero without any weight."""
+    """Return the weighted median of each column of numbers (n, d), of shape (d,); zero if all weights are zero."""
     order = np.argsort(numbers, axis=0)
     sums = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
     middle = np.argmax(sums >= sums[-1] / 2, axis=0)
@@ -228,12 +228,12 @@ def _medians(numbers: Array, weights: Array) -> Array:
 
 
 def _power(factors: Array) -> Array:
-    """Return the powers of ten, with their signs, that are nearest to factors."""
+    """Return the nearest powers of ten, with the signs of the factors."""
     return np.asarray(np.sign(factors) * 10.0 ** np.round(np.log10(np.abs(factors))))
 
 
 def _scaled_words(samples: CheckedSamples, factors: Array) -> str | None:
-    """Return what to do with the gradients if inputs or values seem to have been scaled without them; else None."""
+    """Return the advice if inputs or values seem to have been scaled without the gradients, or None."""
     of_x, of_y = _scaler(samples.X), _scaler(samples.y[:, None])
     if np.any(factors < 0):
         return None
@@ -241,7 +241,7 @@ def _scaled_words(samples: CheckedSamples, factors: Array) -> str | None:
     if of_x and of_y:
         return (
             f"`X` and `y` seem to be scaled, but the gradients are not: multiply them by `{of_x}` of the scaler of `X` "
-            f"and divide by that of `y`, together {numbers}"
+            f"and divide by the scale of `y`, together {numbers}"
         )
     if of_x:
         return f"`X` seems to be {SCALED[of_x]}, but the gradients are not: multiply them by `scaler.{of_x}`, {numbers}"
@@ -252,9 +252,9 @@ def _scaled_words(samples: CheckedSamples, factors: Array) -> str | None:
 
 
 def _scaler(columns: Array) -> str | None:
-    """Return the attribute of the scaler of scikit-learn that seems to have scaled all columns, or None.
+    """Return the attribute of the scikit-learn scaler that seems to have scaled all columns, or None.
 
-    A part of the data that were scaled together has nearly the same mean and variance.
+    A subset of data that were scaled together has only nearly the mean and variance of scaled data.
     """
     low, high = columns.min(axis=0), columns.max(axis=0)
     columns = columns[:, high > low]
@@ -268,7 +268,7 @@ def _scaler(columns: Array) -> str | None:
 
 
 def _other_order(samples: CheckedSamples) -> Mistake:
-    """Return the order of the columns that agrees best with the prediction, input by input."""
+    """Return the mistake of permuted columns, with the order that agrees best with the prediction."""
     predicted, d = samples.predicted, samples.X.shape[1]
     scores, inputs = np.empty((d, d)), np.arange(d)
     for shift in range(d):
@@ -282,7 +282,7 @@ def _other_order(samples: CheckedSamples) -> Mistake:
 
 
 def _rotation(samples: CheckedSamples) -> Iterator[Mistake]:
-    """Yield gradients in rotated coordinates. The rotation for either half of the samples is fitted to the other."""
+    """Yield the mistake of rotated coordinates. The rotation for each half of the samples is fitted to the other."""
     predicted, given = samples.predicted, samples.given
     target = predicted.means / predicted.chain[predicted.rows]
     known = np.isfinite(given).all(axis=1) & np.isfinite(target).all(axis=1)
@@ -294,22 +294,22 @@ def _rotation(samples: CheckedSamples) -> Iterator[Mistake]:
         rotation, _ = orthogonal_procrustes(_in_own_unit(given[fitted]), _in_own_unit(target[fitted]))
         gradients[known & ~fitted] = given[known & ~fitted] @ rotation
     words = (
-        "the gradients are by other coordinates, of which the columns of `X` seem to be linear combinations, as "
-        "after PCA: give the gradients by the columns of `X`, or use nurf.GradientPipeline"
+        "the gradients are with respect to other coordinates, of which the columns of `X` seem to be linear "
+        "combinations, as after PCA: pass gradients with respect to the columns of `X`, or use nurf.GradientPipeline"
     )
     yield Mistake(words, "rotation", gradients, math.comb(given.shape[1], 2) * math.log(len(given)) / 2)
 
 
 def _in_own_unit(array: Array) -> Array:
-    """Return an array in units of its largest number, so that products of two of them do not overflow."""
+    """Return an array divided by its largest absolute value, so that products of two such arrays do not overflow."""
     return array / (float(np.abs(array).max()) or 1.0)
 
 
 def shuffled_rows(samples: CheckedSamples) -> Iterator[Mistake]:
-    """Yield the gradients in the order of the rows that agrees best with the prediction, by a linear assignment.
+    """Yield the mistake of permuted rows, with the order that agrees best with the prediction, by linear assignment.
 
-    Gradients in the right order, with noise or not, are better than nearly all orders that are shifted; then there is
-    nothing to search.
+    Gradients in the right order, even with noise, agree better than nearly all shifted orders; then no search is
+    needed.
     """
     predicted, m = samples.predicted, len(samples.given)
     scores = np.zeros((m, m))
@@ -323,12 +323,12 @@ def shuffled_rows(samples: CheckedSamples) -> Iterator[Mistake]:
         return
     found = samples.given[linear_sum_assignment(scores, maximize=True)[1]]
     gains = predicted.scores(found) - predicted.scores(samples.given)
-    chance = math.lgamma(m + 1) / gains[0].size  # the logarithm of the number of orders, for each number
+    chance = math.lgamma(m + 1) / gains[0].size  # the logarithm of the number of orders, per entry
     if predicted.is_explained(predicted.scores(found)) and predicted.odds(gains - chance) > EVIDENCE:
         yield Mistake("the rows of the gradients seem to be in another order than the points", "shuffled", found)
 
 
 def listed(items: Iterable[str]) -> str:
-    """Return the first few of the items, with commas."""
+    """Return the first few items, separated by commas."""
     items = list(items)
     return ", ".join(items[:MAX_NUMBERS]) + (", ..." if len(items) > MAX_NUMBERS else "")

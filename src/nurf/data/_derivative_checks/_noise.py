@@ -1,4 +1,4 @@
-"""The noise of values and gradients that belong together."""
+"""The noise of values and of consistent gradients."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from scipy.spatial import cKDTree
 from nurf._types import Array
 from nurf.data._derivative_checks._mistakes import CheckedSamples
 
-SMALL = 0.01  # noise relative to the values or gradients, of which half is not told
+SMALL = 0.01  # noise relative to the values or gradients, below half of which it is not reported
 AGREEMENT = 1.5  # factor by which both estimates of the noise in the values may differ
 MEDIAN = 0.6745  # of the absolute value of a standard normal variable
 
 
 def noise(samples: CheckedSamples) -> tuple[float, float, str]:
-    """Return the noise of values and gradients, in the units of the values, NaN if it is not known, and words for it.
+    """Return the noise of values and gradients in the units of the values, NaN if unknown, and a message.
 
-    The noise of the values is what the process takes for noise. It may be a function too rough for the samples; then
-    the gradients explain the differences between neighbours by the trapezoidal rule better than noise of this size
-    allows. The noise of the gradients is their distance from the prediction, if this is less uncertain.
+    The noise of the values is estimated by the Gaussian process. Instead of noise, the function may be too rough for
+    the samples; then the gradients explain the differences between neighbours by the trapezoidal rule better than noise
+    of this size allows. The noise of the gradients is their distance from the prediction, if this is less uncertain.
     """
     predicted, words = samples.predicted, ""
     shown, value = _between_neighbours(samples), np.nan
@@ -42,7 +42,7 @@ def noise(samples: CheckedSamples) -> tuple[float, float, str]:
 
 
 def _between_neighbours(samples: CheckedSamples) -> float:
-    """Return the noise of the values that differences between nearest neighbours show, NaN if there are none."""
+    """Return the noise of the values, estimated from nearest neighbours and their gradients; NaN without neighbours."""
     known = samples.predicted.rows[~np.isnan(samples.given).any(axis=1)]
     X, y, slopes = samples.X[known] / samples.ranges, samples.y[known], samples.slopes[known] * samples.ranges
     if len(known) < 2:

@@ -97,6 +97,12 @@ class HeldOutErrors:
             slopes[fold[: len(slopes)]] = part.gradient_errors[fold[: len(slopes)]]
         return replace(expected, errors=errors, gradient_errors=slopes)
 
+    def changed(self, before: HeldOutErrors, after: HeldOutErrors) -> HeldOutErrors:
+        """Return errors that change by as much as others at the same samples did."""
+        errors = self.errors + (after.errors - before.errors)
+        slopes = self.gradient_errors + (after.gradient_errors - before.gradient_errors)
+        return replace(self, errors=errors, gradient_errors=slopes)
+
     def at_least(self, residuals: Array) -> HeldOutErrors:
         """Return these errors, or the residuals (m, k) of the fit to all samples if they are larger.
 
