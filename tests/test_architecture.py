@@ -24,7 +24,7 @@ LEVELS = [
     {"blockwise"},
     {"estimators"},
     {"_tables", "export", "plots", "torch"},
-    {"report"},
+    {"decisions", "report"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LEVELS) for name in names}

@@ -277,7 +277,7 @@ class TestRegressors:
         model = RandomFeatureRegressor(10, **FIXED, target="log")
         with pytest.raises(ValueError, match="only where the value is known"):
             model.fit(X, y, gradients=gradients, gradients_at=X + 0.01)
-        with pytest.raises(ValueError, match="`target` and `inputs` must be None or 'auto' for data in blocks"):
+        with pytest.raises(ValueError, match="`target` and `inputs` must be None for data in blocks"):
             model.fit_blocks([(X, y)])
         with pytest.raises(ValueError, match="`target` and `inputs` must be None for `partial_fit`"):
             clone(model).set_params(target="auto").partial_fit(X, y)  # the first rows may ask for a transformation

@@ -123,7 +123,7 @@ class BlockwiseRegressor(NetworkRegressor):
     def _fit_stream(self, stream: Stream, path: Any) -> list[Warning]:
         """Fit to a stream, set the attributes at the very end, and return warnings for the user."""
         self._require_blocks()
-        self._require_unwarped("data in blocks", (None, "auto"))
+        self._require_unwarped("data in blocks", "auto")
         rng = as_generator(self.random_state)
         if path is not None and not isinstance(self.random_state, Integral):
             raise ValueError(f"`checkpoint` needs a number as `random_state`, got {self.random_state!r}")
@@ -156,13 +156,13 @@ class BlockwiseRegressor(NetworkRegressor):
             warnings.warn(warning, stacklevel=3)
         return self
 
-    def _require_unwarped(self, purpose: str, allowed: tuple[str | None, ...] = (None,)) -> None:
-        """Raise an error if ``target`` or ``inputs`` is not one of those that are ``allowed``."""
-        given = (self.target, self.inputs)
-        if not all(each is None or isinstance(each, str) for each in given) or not set(given) <= set(allowed):
-            expected = " or ".join(map(repr, allowed))
+    def _require_unwarped(self, purpose: str, *harmless: str) -> None:
+        """Raise an error if values or inputs are transformed; parameters may be None or something ``harmless``."""
+        if not all(
+            given is None or (isinstance(given, str) and given in harmless) for given in (self.target, self.inputs)
+        ):
             raise ValueError(
-                f"`target` and `inputs` must be {expected} for {purpose}, got {self.target!r} and {self.inputs!r}: "
+                f"`target` and `inputs` must be None for {purpose}, got {self.target!r} and {self.inputs!r}: "
                 "transform the rows yourself, or fit at most 20,000 of them at once"
             )
 
