@@ -6,7 +6,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_ext"))
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # examples are small: more threads only get in each other's way
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # examples are small: more threads would only compete
 
 import gallery  # noqa: E402
 import reference  # noqa: E402
@@ -42,7 +42,7 @@ repository = f"{REPOSITORY}/blob/main"  # of files that are no pages
 
 pages = reference.write(DOCS / "api.md", DOCS / "reference")
 autosummary_generate = [path.relative_to(DOCS).as_posix() for path in pages]
-autodoc_typehints = "none"  # docstrings say what is expected, in words
+autodoc_typehints = "none"  # docstrings describe the types
 numpydoc_show_class_members = False  # the template of a class lists them
 numpydoc_use_blockquotes = False
 

@@ -1,13 +1,13 @@
 """The demo: surrogates of the borehole function
 =============================================
 
-One call, and what it is worth to sample neurons from gradients. ::
+A surrogate by one call, and the benefit of sampling neurons from gradients. ::
 
     python examples/demo.py [--out demo] [--quick]
 
 The borehole function is the flow of water through a borehole as a function of eight physical inputs. First we have 50
-samples. ``Surrogate`` fits networks in three ways and takes the best one, with gradients and without; we compare its
-estimated error with the true one on new points, and plot slices through the model.
+samples. ``Surrogate`` compares three kinds of networks and keeps the best one, with gradients and without; we compare
+its estimated error with the true error on new points, and plot slices of the model.
 
 Then we have 5000 samples, and fit shallow networks with neurons sampled from four densities: the uniform density, and
 three densities based on gradients. The last model uses the default parameters, which compare densities and widths in a
@@ -66,7 +66,7 @@ def relative(predicted, true):
 
 
 def fit_surrogates(data, test, time_budget):
-    """Print what the engines did and how large the errors are, with gradients and without; return the first model."""
+    """Print the leaderboard and the errors, with gradients and without; return the model with gradients."""
     models = {}
     for title, gradients in {"with gradients": data.gradients, "values only": None}.items():
         progress(f"fitting {title}, at most {time_budget:g} s")
@@ -92,7 +92,7 @@ def plot_slices(path, model, data):
 
 def compare(data, test, n_neurons):
     """Print the errors on the test points for each density and for the default parameters."""
-    # Partial derivatives times the range of the input: otherwise they differ by factors of 10^7.
+    # Partial derivatives are multiplied by the range of the input: otherwise they differ by factors of 10^7.
     ranges = BOREHOLE.domain.upper - BOREHOLE.domain.lower
     print(f"{'density':16s} {'error of values':>16s} {'of gradients':>13s} {'seconds':>8s}")
     for name in (*DENSITIES, DEFAULT):

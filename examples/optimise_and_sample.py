@@ -1,14 +1,14 @@
 """A surrogate inside an optimiser and a Markov chain
 ==================================================
 
-Thousands of calls at one point each. ::
+Thousands of calls, each at one point. ::
 
     python examples/optimise_and_sample.py [--out docs/images] [--quick]
 
-The energy is that of a banana-shaped density in two dimensions, ``U(x) = -log p(x)`` up to a constant. Suppose that it
-is expensive: we evaluate it and its gradient at 300 points, and fit a network. ``model.function()`` is then minimised
-by BFGS, and sampled by the Metropolis-adjusted Langevin algorithm. Mean and standard deviation are compared with those
-of the density itself, computed on a fine grid.
+The energy ``U(x) = -log p(x)``, up to a constant, belongs to a banana-shaped density ``p`` in two dimensions. Suppose
+that the energy is expensive: we evaluate it and its gradient at 300 points, and fit a network. ``model.function()`` is
+then minimised by BFGS, and sampled by the Metropolis-adjusted Langevin algorithm. Mean and standard deviation of the
+chain are compared with the exact ones, computed on a fine grid.
 
 .. image:: /images/optimise_and_sample.png
    :alt: Points at which the energy was evaluated, and points of the chain
@@ -34,7 +34,7 @@ def energy(X):
 
 
 def energy_gradient(X):
-    """Return its gradient."""
+    """Return the gradient of the energy, of shape (n, 2)."""
     residual = X[:, 1] - X[:, 0] ** 2 / 2
     return np.column_stack([X[:, 0] - 4 * residual * X[:, 0], 4 * residual])
 
@@ -48,7 +48,7 @@ def langevin_chain(value_and_gradient, start, n_steps, step, rng):
         new_value, new_gradient = value_and_gradient(proposal)
         there, back = proposal - x + step * gradient, x - proposal + step * new_gradient
         log_ratio = value - new_value + (there @ there - back @ back) / (4 * step)
-        inside = np.all((proposal > LOWER) & (proposal < UPPER))  # the surrogate knows nothing of the outside
+        inside = np.all((proposal > LOWER) & (proposal < UPPER))  # the surrogate has no data outside
         if inside and np.log(rng.random()) < log_ratio:
             x, value, gradient, accepted = proposal, new_value, new_gradient, accepted + 1
         points[k] = x
@@ -56,7 +56,7 @@ def langevin_chain(value_and_gradient, start, n_steps, step, rng):
 
 
 def grid_moments(n=400):
-    """Return the mean and the standard deviation of the density itself, by a sum over a grid."""
+    """Return the exact mean and standard deviation of the density, by a sum over a grid."""
     axes = [np.linspace(low, high, n) for low, high in zip(LOWER, UPPER, strict=True)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
     weights = np.exp(-energy(points))

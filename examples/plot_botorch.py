@@ -2,10 +2,10 @@
 Bayesian optimisation with derivatives, in BoTorch
 ==================================================
 
-A function of four inputs is expensive and comes with its gradient. BoTorch searches its minimum: it fits a model to all
-evaluations so far, takes the point of the largest expected improvement, and evaluates the function there. The model is
-BoTorch's own Gaussian process, which takes values only, or ``nurf.KernelFeatureRegressor`` without and with gradients,
-as a model of BoTorch by ``nurf.export.to_botorch``. The rest is the same.
+A function of four inputs is expensive, and its gradient is available. BoTorch searches for its minimum: it fits a model
+to all evaluations so far, finds the point of the largest expected improvement, and evaluates the function there. The
+model is BoTorch's own Gaussian process, which uses values only, or ``nurf.KernelFeatureRegressor`` without and with
+gradients, exported by ``nurf.export.to_botorch``. Everything else is the same.
 
 .. image:: /images/botorch.png
    :alt: Smallest value so far against the number of evaluations, for three models
@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # torch's, of what the dependencies of BoTorch do
+    warnings.simplefilter("ignore")  # warnings of torch about the dependencies of BoTorch
     import torch
     from botorch.acquisition import LogExpectedImprovement
     from botorch.fit import fit_gpytorch_mll
@@ -53,7 +53,7 @@ def valley(X):
 # %%
 # The models
 # ----------
-# BoTorch maximises, so that they are models of the negative function.
+# BoTorch maximises, so that all models are fitted to the negative function.
 
 
 def gaussian_process(X, y, G):
@@ -74,7 +74,7 @@ def nurf_values(X, y, G):
 
 
 def nurf_gradients(X, y, G):
-    """Return one that is fitted to values and gradients."""
+    """Return an infinitely wide network that is fitted to values and gradients."""
     return nurf.export.to_botorch(nurf.KernelFeatureRegressor("matern", metric="scales").fit(X, -y, gradients=-G))
 
 
@@ -84,7 +84,7 @@ def nurf_gradients(X, y, G):
 
 
 def smallest(make_model, seed):
-    """Return the smallest value so far, after each evaluation from the last of the first ones on."""
+    """Return the smallest value so far, after the initial evaluations and after each further one."""
     X = np.random.default_rng(seed).uniform(LOWER, UPPER, (N_FIRST, len(LOWER)))
     torch.manual_seed(seed)
     for _ in range(N_STEPS):

@@ -2,10 +2,10 @@
 Optimal control: the costate is the gradient
 ============================================
 
-A pendulum stands on its head, and a motor must keep it there at the least cost. The least cost from each state is the
-*value function*; its gradient tells the motor what to do. Pontryagin's principle gives both at single states: the
-solution of a boundary value problem has the cost, and its costate is the gradient of the value function. We solve 20 of
-them, fit a model, and let it drive the motor.
+A motor must keep a pendulum upright at the lowest cost. The lowest cost from each state is the *value function*; its
+gradient determines the optimal control. Pontryagin's principle gives both at single states: the solution of a boundary
+value problem gives the cost, and its costate is the gradient of the value function. We solve 20 such problems, fit a
+model, and use it as a controller.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ from nurf import Surrogate
 #     u = -l_v,   l_q' = -q - 2 cos(q) l_v,   l_v' = -v - l_q.
 #
 # Near the top the problem is linear, and the value is ``x.P x / 2`` with the matrix ``P`` of a Riccati equation. This
-# closes the problem after eight seconds: ``l(T) = P x(T)``.
+# gives the boundary condition after eight seconds: ``l(T) = P x(T)``.
 
 GRAVITY, SECONDS = 2.0, 8.0
 P = solve_continuous_are(np.array([[0.0, 1.0], [GRAVITY, 0.0]]), np.array([[0.0], [1.0]]), np.eye(2), np.eye(1))
@@ -35,7 +35,7 @@ LIMIT = np.array([2.0, 2.0])
 
 
 def dynamics(state, control):
-    """Return the derivative of angle and velocity by time."""
+    """Return the time derivatives of angle and velocity."""
     return np.stack([state[1], GRAVITY * np.sin(state[0]) + control])
 
 
@@ -71,7 +71,7 @@ def samples(n, rng):
 
 
 # %%
-# 20 states to learn from, and 60 to compare with.
+# 20 states for the fit, and 60 for the comparison.
 rng = np.random.default_rng(0)
 X, y, G = samples(20, rng)
 X_new, y_new, G_new = samples(60, rng)
@@ -79,7 +79,7 @@ X_new, y_new, G_new = samples(60, rng)
 # %%
 # The model
 # ---------
-# What the costates are worth: relative errors of the value and of its gradient at 60 new states.
+# The benefit of the costates: relative errors of the value and of its gradient at 60 new states.
 
 
 def relative(predicted, true):
@@ -98,8 +98,8 @@ for name, model in models.items():
 # %%
 # The model drives the motor
 # --------------------------
-# The best control at a state is ``u = -dV/dv``. The model gives it in microseconds, as a function of the state. It is
-# compared with the linear controller ``u = -(P x)_v``, and with the solution of the boundary value problem.
+# The optimal control at a state is ``u = -dV/dv``. The model computes it in microseconds. We compare it with the linear
+# controller ``u = -(P x)_v``, and with the solution of the boundary value problem.
 
 value_gradient = models["20 values and costates"].function().gradient
 controllers = {"linear": lambda x: -(P @ x)[1], "model": lambda x: -value_gradient(x)[1]}
@@ -125,8 +125,8 @@ runs = {name: drive(controller) for name, controller in controllers.items()}
 print(f"least cost {best:.3f};", "; ".join(f"{name} {cost:.3f}" for name, (*_, cost) in runs.items()))
 
 # %%
-# Left: the value function and the paths of both controllers over it, with the states that were solved; arrows point
-# against their costates. Right: what the motor does.
+# Left: the value function and the paths of both controllers, with the 20 states of the samples; arrows point against
+# the costates. Right: the control of the motor.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 q, v = np.linspace(-2.1, 2.1, 100), np.linspace(-2.1, 2.1, 100)
 grid = np.stack(np.meshgrid(q, v), axis=-1).reshape(-1, 2)

@@ -1,13 +1,13 @@
 """Hyperplanes sampled from each density
 =====================================
 
-The pictures and tables of the page on densities. ::
+The figures and tables of the page on densities. ::
 
     python examples/plot_densities.py [--out docs/images]
 
 For each of the four problems in two dimensions and each density: 60 hyperplanes over the function, the density of 4000
 hyperplanes over angle and offset, and the error of a fit with 250 neurons. Two more tables compare the parameters of
-nonlocal sampling, and densities for points that are crowded in one corner.
+nonlocal sampling, and densities for points that are dense in one corner.
 
 .. image:: /images/densities_hyperplanes.png
    :alt: Hyperplanes from five densities over four functions

@@ -1,7 +1,7 @@
-"""What gradients are worth if there are few samples
-=================================================
+"""The value of gradients if there are few samples
+===============================================
 
-The pictures and tables of the page on few samples. ::
+The figures and tables of the page on few samples. ::
 
     python examples/plot_few_samples.py [--out docs/images] [--seed 0] [--quick]
 
@@ -35,7 +35,7 @@ def wave(x):
 
 
 def slope(x):
-    """Return its derivative."""
+    """Return the derivative of the wave."""
     return np.exp(-x) * (14 * np.cos(14 * x) - np.sin(14 * x))
 
 
@@ -50,7 +50,7 @@ def fit(X, with_slopes):
 
 
 def print_errors(n_seeds):
-    """Print root mean square errors over the standard deviation of the function."""
+    """Print root mean square errors relative to the standard deviation of the function."""
     grid = np.linspace(0, 1, 1001)
     print("| seed | 10 values | 20 values | 10 values and slopes |\n|---|---|---|---|")
     for seed in range(n_seeds):
@@ -97,7 +97,7 @@ def print_accuracy(model):
 
 
 def print_inputs(data, model):
-    """Print what each input means to the model, and to the function itself."""
+    """Print the relevance of each input to the model, and its share of the variance of the function."""
     scales = model.scales_ * data.X.std(axis=0)
     print("\n| input | relevance | scale times standard deviation | share of the variance |\n|---|---|---|---|")
     for j in np.argsort(-model.relevance_):

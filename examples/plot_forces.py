@@ -2,12 +2,12 @@
 Forces: the path of a reaction over a potential
 ===============================================
 
-Quantum chemistry gives the energy of an arrangement of atoms, and for little more the forces on them, which are minus
-the gradient. A reaction goes from one minimum of the energy over a saddle to another; the height of the saddle is the
-barrier. The search for it asks for forces thousands of times. With a model that learns from energies and forces, twenty
-are enough.
+Quantum chemistry computes the energy of an arrangement of atoms, and at little extra cost the forces on them, which are
+the negative gradient. A reaction goes from one minimum of the energy over a saddle to another; the height of the saddle
+is the barrier. The search for the saddle needs thousands of force evaluations. With a model that learns from energies
+and forces, twenty are enough.
 
-The energy here is that of Müller and Brown, a standard test in two dimensions, so that all of it can be drawn.
+The energy is the Müller-Brown potential, a standard test in two dimensions, which can be drawn completely.
 """
 
 import matplotlib.pyplot as plt
@@ -38,12 +38,13 @@ def energy_and_forces(X):
 # %%
 # The path
 # --------
-# A chain of points between two minima. Each point is pushed by the force across the path, and then all are moved along
-# it so that they stay evenly spaced (the string method). That takes thousands of gradients; the model has them.
+# The path is a chain of points between two minima. Each point is moved by the force orthogonal to the path, and then
+# all points are moved along the path so that they stay evenly spaced (the string method). This takes thousands of
+# gradients, which come from the model.
 
 
 def relax(path, gradient, n_steps=400, step=2e-4, largest=0.03):
-    """Return the path after so many steps against the gradients across it, with points spaced evenly."""
+    """Return the path after a number of steps against the gradients across it, with evenly spaced points."""
     for _ in range(n_steps):
         tangents = path[2:] - path[:-2]
         tangents /= np.linalg.norm(tangents, axis=1, keepdims=True)
@@ -74,8 +75,8 @@ straight = np.linspace(reactant, product, 25)
 # Learning on the way
 # -------------------
 # Start with the two minima and three points between them. In each round, fit the energy and the forces, relax the path
-# on the model, and evaluate the true energy at three points of the path: where the model is least sure, as its standard
-# deviations say. The gradient of the energy is *minus* the force.
+# on the model, and evaluate the true energy at three points of the path where the standard deviation of the model is
+# largest. The gradient of the energy is *minus* the force.
 
 X = straight[[0, 6, 12, 18, 24]]
 rounds = []
@@ -89,7 +90,7 @@ for _ in range(6):
     for _ in range(3):
         worst = int(np.argmax(doubt))
         X = np.vstack([X, path[worst]])
-        doubt[max(0, worst - 3) : worst + 4] = 0  # the next one is elsewhere
+        doubt[max(0, worst - 3) : worst + 4] = 0  # choose the next point elsewhere
 
 true_path = relax(straight, lambda points: -energy_and_forces(points)[1], n_steps=2000)
 barrier = energy_and_forces(true_path)[0].max() - energy_and_forces(true_path[:1])[0][0]
@@ -101,12 +102,12 @@ for X, model, path in rounds:
 # %%
 # The picture
 # -----------
-# The energy of the model in colour, the true one as grey lines, the points that were evaluated, the path on the model
-# in red, and the true path dashed. Far from the path the model is wrong, and need not be right.
+# The energy of the model in colour, the true energy as grey lines, the evaluated points, the path on the model in red,
+# and the true path dashed. Far from the path the model is wrong, which does not matter here.
 
 
 def draw(ax, X, model, path):
-    """Draw the true energy, the model's, and its path."""
+    """Draw the true energy, the energy of the model, and the path on the model."""
     x, y = np.linspace(-1.6, 1.2, 120), np.linspace(-0.4, 2.0, 120)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     levels = np.arange(-140, 60, 20)

@@ -2,9 +2,9 @@
 Heat conduction: finite elements and their adjoint
 ==================================================
 
-A plate of nine tiles carries a chip, which heats it, and is cooled at its left edge. How warm is a sensor elsewhere on
-the plate, as a function of the nine conductivities? A finite-element solver knows, and its adjoint gives all nine
-derivatives for the price of one more solve. We run both 40 times and fit a model that answers at once.
+A plate of nine tiles is heated by a chip and cooled at its left edge. How warm is a sensor elsewhere on the plate, as a
+function of the nine conductivities? A finite-element solver computes the temperature, and its adjoint gives all nine
+derivatives at the cost of one more solve. We run both 40 times and fit a fast model.
 """
 
 import matplotlib.pyplot as plt
@@ -64,12 +64,12 @@ measure = disc(*SENSOR) / disc(*SENSOR).sum()  # the mean temperature of the sen
 # The adjoint
 # -----------
 # The output is ``y = m.u`` with ``K u = f``. With the adjoint ``l``, the solution of ``K l = m``, its derivatives are
-# ``dy/dk_t = -l.(K_t u)``: all of them from one more solve with the factors that are there already. Conductivities span
-# a decade, so the inputs are their logarithms, and ``dy / dlog k_t = k_t dy/dk_t``.
+# ``dy/dk_t = -l.(K_t u)``: all derivatives from one more solve with the same factorisation. Conductivities span a
+# decade, so that the inputs are their logarithms, and ``dy / dlog k_t = k_t dy/dk_t``.
 
 
 def sensor_temperature(log_k):
-    """Return the temperature of the sensor, its gradient by the nine logarithms, and the fields u and l."""
+    """Return the temperature of the sensor, its gradient with respect to the nine inputs, and the fields u and l."""
     k = np.exp(log_k)
     factors = splu(sum(k[t] * TILE_MATRICES[t] for t in range(len(k))))
     u, adjoint = factors.solve(heat), factors.solve(measure)
@@ -85,7 +85,7 @@ def samples(n, rng):
 
 
 # %%
-# 40 samples to learn from, and 400 to compare with.
+# 40 samples for the fit, and 400 for the comparison.
 rng = np.random.default_rng(0)
 X, y, G = samples(40, rng)
 X_new, y_new, _ = samples(400, rng)
@@ -96,8 +96,8 @@ step = 1e-5 * np.eye(TILES**2)[4]
 print((sensor_temperature(X[0] + step)[0] - sensor_temperature(X[0] - step)[0]) / 2e-5, G[0, 4])
 
 # %%
-# One run: where it is warm, and where more heat would warm the sensor most. The chip is drawn as a solid circle, the
-# sensor as a dashed one.
+# One run: the temperature, and the adjoint, which shows where more heat would warm the sensor most. The chip is a solid
+# circle, the sensor a dashed circle.
 
 
 def draw_places(ax, color):
@@ -125,8 +125,8 @@ for ax, title, field, cmap in (
 # %%
 # The model
 # ---------
-# With and without the adjoint, from the same 40 runs, compared at 400 new points. Scales and noise are learned; there
-# is nothing to tune.
+# Models with and without the adjoint, from the same 40 runs, are compared at 400 new points. Scales and noise are
+# learned; no parameters need tuning.
 
 values = KernelFeatureRegressor().fit(X, y)
 both = KernelFeatureRegressor().fit(X, y, gradients=G)
@@ -137,7 +137,7 @@ for ax, model, title in ((panels[0], values, "40 values"), (panels[1], both, "40
 panels[0].set_ylabel("predicted temperature")
 
 # %%
-# Which tiles matter? Those at the cold edge, which all heat must cross; those on the right hardly do.
+# Which tiles matter? The tiles at the cold edge, which all heat must cross. The tiles on the right hardly matter.
 relevance = both.relevance_.reshape(TILES, TILES)
 figure, ax = plt.subplots(figsize=(4.2, 3.6), layout="constrained")
 image = ax.imshow(relevance.T, origin="lower", extent=(0, 1, 0, 1), cmap="Blues", vmin=0)

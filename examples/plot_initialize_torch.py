@@ -1,15 +1,15 @@
 """
-First weights from gradients, trained in torch
-==============================================
+Initial weights from gradients, trained in torch
+================================================
 
-A perceptron in torch learns the length of a robot arm from 1000 samples with gradients. It starts from torch's default
-weights, from a first layer that ``nurf.torch.initialize_`` samples, or from that and all other layers set too. To tell
-what the gradients are worth from what longer normals are worth, the first layer is also sampled uniformly. All else is
-the same: inputs are standardised, and Adam trains on values and gradients. Lines are medians over five seeds, for the
-samples and the weights, and bands reach from the smallest to the largest error.
+A perceptron in torch learns the length of a robot arm from 1000 samples with gradients. The initial weights are torch's
+defaults, or the first layer is set by ``nurf.torch.initialize_``, or all layers are. To separate the effect of the
+gradients from the effect of longer normals, the first layer is also sampled uniformly. Everything else is the same:
+inputs are standardised, and Adam trains on values and gradients. Lines are medians over five seeds, for the samples and
+the weights, and bands reach from the smallest to the largest error.
 
 .. image:: /images/initialize_torch.png
-   :alt: Errors while training, from four kinds of first weights
+   :alt: Errors while training, from four kinds of initial weights
 """
 
 # sphinx_gallery_thumbnail_path = "images/initialize_torch.png"
@@ -27,8 +27,8 @@ torch.set_num_threads(1)
 # %%
 # The data
 # --------
-# Inputs are scaled to mean zero and variance one, which torch's default weights are made for; gradients follow by the
-# chain rule, and values are scaled, too.
+# Inputs and values are scaled to mean zero and variance one, as torch's default weights assume; gradients are scaled by
+# the chain rule.
 
 
 def samples(n, rng):
@@ -38,7 +38,7 @@ def samples(n, rng):
 
 
 def scaled(X, y, G, units):
-    """Return the same in the units of the training samples."""
+    """Return inputs, values and gradients in standardised units of the training samples."""
     center, scale, mean, deviation = units
     return (X - center) / scale, (y - mean) / deviation, G * scale / deviation
 
@@ -46,8 +46,8 @@ def scaled(X, y, G, units):
 # %%
 # The network and its training
 # ----------------------------
-# Three hidden layers of 64 neurons, batches of 250 samples, and a step size that falls to zero. The loss is the mean
-# squared error of the values and that of the gradients, which autograd computes.
+# Three hidden layers of 64 neurons, batches of 250 samples, and a step size that falls to zero. The loss is the sum of
+# the mean squared errors of the values and of the gradients, which autograd computes.
 
 
 def perceptron(d):
@@ -86,7 +86,7 @@ def train(module, data, test, rng):
 
 
 def errors_of(start, seed):
-    """Return the errors while training from a start."""
+    """Return the errors during training from given initial weights."""
     rng = np.random.default_rng(seed)
     X, y, G = samples(1000, rng)
     units = X.mean(axis=0), X.std(axis=0), y.mean(), y.std()
@@ -97,7 +97,7 @@ def errors_of(start, seed):
 
 
 def initialised(**options):
-    """Return a start by ``initialize_``."""
+    """Return a function that makes initial weights by ``initialize_``."""
     return lambda module, data, seed: nurf.torch.initialize_(module, *data, random_state=seed, **options)
 
 

@@ -4,7 +4,7 @@ Chemical kinetics: sensitivities, and rates over many decades
 
 Robertson's reaction is a classic of stiff equations: three species, and three rate constants that span thirteen
 decades. How much product is there after 40 seconds? We integrate the equations together with their sensitivities, take
-logarithms of the rates, and fit a model of the yield. On the way we make a common mistake with gradients, and are told.
+logarithms of the rates, and fit a model of the yield. We also make a common mistake with gradients, which is detected.
 """
 
 import matplotlib.pyplot as plt
@@ -25,9 +25,9 @@ from nurf import Surrogate, check_derivatives, plots
 #     c' =         k2 b^2
 #
 # The sensitivities ``S = d(a, b, c) / d(log k1, log k2, log k3)`` satisfy the linear equation ``S' = J S + F`` with the
-# Jacobian ``J`` of the right side by the state and ``F`` by the logarithms. They are integrated with the state, as nine
-# more unknowns. By logarithms, because these derivatives are all of the same size; those by the rates differ by many
-# decades.
+# Jacobians ``J`` and ``F`` of the right-hand side with respect to the state and to the logarithms. They are integrated
+# with the state, as nine more unknowns. Derivatives with respect to logarithms are all of similar size; derivatives
+# with respect to the rates differ by many decades.
 
 SECONDS = 40.0
 LOWER, UPPER = np.log([1e-4, 1e5, 1e2]), np.log([1e0, 1e9, 1e6])
@@ -35,7 +35,7 @@ NAMES = ["log k1", "log k2", "log k3"]
 
 
 def reaction(state, k):
-    """Return the rates of change, and their derivatives by the state and by the logarithms of k."""
+    """Return the rates of change, and their derivatives with respect to the state and the logarithms of k."""
     a, b, c = state
     flows = k * [a, b * b, b * c]
     by_state = k[:, None] * [[1, 0, 0], [0, 2 * b, 0], [0, c, b]]
@@ -50,7 +50,7 @@ def with_sensitivities(t, z, k):
 
 
 def product(log_k):
-    """Return the amount of C after 40 seconds, and its gradient by the logarithms of the rates."""
+    """Return the amount of C after 40 seconds, and its gradient with respect to the logarithms of the rates."""
     start = np.concatenate([[1.0, 0.0, 0.0], np.zeros(9)])
     solution = solve_ivp(
         with_sensitivities, (0, SECONDS), start, method="LSODA", args=(np.exp(log_k),), rtol=1e-8, atol=1e-11
@@ -66,13 +66,13 @@ def samples(n, rng):
 
 
 # %%
-# 30 samples to learn from, and 150 to compare with.
+# 30 samples for the fit, and 150 for the comparison.
 rng = np.random.default_rng(0)
 X, y, G = samples(30, rng)
 X_new, y_new, _ = samples(150, rng)
 
 # %%
-# What the reaction does, with Robertson's own rates and with ten times as fast a first step.
+# The reaction with Robertson's rates, and with a first step that is ten times as fast.
 figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
 for k1, style in ((0.04, "-"), (0.4, "--")):
     k = np.array([k1, 3e7, 1e4])
@@ -95,8 +95,9 @@ figure.legend(loc="outside right center", frameon=False)
 # %%
 # A mistake that is found
 # -----------------------
-# Most codes return derivatives by the rates, not by their logarithms. If these are passed with logarithms as inputs,
-# they contradict the values. ``fit`` compares both and warns; ``check_derivatives`` does the same without a fit:
+# Most codes return derivatives with respect to the rates, not to their logarithms. If they are passed with logarithms
+# as inputs, they contradict the values. ``fit`` detects the mistake and warns, and so does ``check_derivatives``
+# without a fit:
 by_rates = G / np.exp(X)
 print(check_derivatives(X, y, by_rates).message)
 print(check_derivatives(X, y, G).message)
@@ -106,8 +107,8 @@ print(check_derivatives(X, y, G).message)
 #
 # The model
 # ---------
-# ``Surrogate`` takes an infinitely wide network for so few samples. The gradients show it that the yield depends on two
-# combinations of the three logarithms: B is in balance, which the rates ``k2`` and ``k3`` set together.
+# ``Surrogate`` chooses an infinitely wide network for 30 samples. The gradients show that the yield depends on two
+# combinations of the three logarithms: B is in equilibrium, which the rates ``k2`` and ``k3`` determine together.
 model = Surrogate(time_budget=15, random_state=0).fit(X, y, gradients=G)
 values = Surrogate(time_budget=15, random_state=0).fit(X, y)
 print(model.leaderboard_)
@@ -119,8 +120,8 @@ for ax, fitted, title in ((panels[0], values, "30 yields"), (panels[1], model, "
 panels[0].set_ylabel("predicted yield")
 
 # %%
-# Slices through the mean of the samples: the yield rises with the first two rates and falls with the third. Bands, if
-# there are any to be seen, are 90% intervals.
+# Slices through the mean of the samples: the yield rises with the first two rates and falls with the third. Bands are
+# 90% intervals, if they are wide enough to be visible.
 axes = plots.slices(model, X, y, names=NAMES)
 axes[0].set_ylabel("yield after 40 seconds")
 plt.show()

@@ -4,8 +4,8 @@ Fifty outputs: the bars of a bridge
 
 A truss bridge has 50 bars, and each of them must hold. The forces in all bars depend on six cross sections and on where
 a truck stands. One model predicts all 50 forces, with intervals. It is fitted to 40 runs of a small finite-element code
-and its derivatives, by direct differentiation: that is the way to go if there are more outputs than inputs, as the
-adjoint is for one output and many inputs.
+and its derivatives, by direct differentiation, which is efficient if there are more outputs than inputs, as the adjoint
+is for one output and many inputs.
 """
 
 import matplotlib.pyplot as plt
@@ -48,8 +48,8 @@ NAMES = [*GROUPS, "truck"]
 # ----------------------------
 # The stiffness matrix is ``K = sum_b s_b e_b e_b^T`` with ``s_b = A_b / L_b``, the area over the length. The
 # displacements are ``u = K^-1 p`` for a load ``p``, and the force in a bar is ``s_b e_b.u``. Differentiating
-# ``K u = p`` by an input gives ``K u' = p' - K' u``: one more right side for each input, and the derivatives of all 50
-# forces follow.
+# ``K u = p`` with respect to an input gives ``K u' = p' - K' u``: one more right-hand side for each input, and the
+# derivatives of all 50 forces follow.
 
 vectors = joints[bars[:, 1]] - joints[bars[:, 0]]
 lengths = np.linalg.norm(vectors, axis=1)
@@ -62,7 +62,7 @@ E = E[:, free]
 
 
 def load_of(truck):
-    """Return the load of the bridge itself and of a truck, a smooth hump at a position, and its derivative by that."""
+    """Return the load of the bridge and of a truck, a smooth hump, and its derivative with respect to the position."""
     x = joints[: PANELS + 1, 0]
     hump = np.exp(-((x - truck) ** 2) / 2)
     load, slope = np.zeros((2, 2 * len(joints)))
@@ -72,12 +72,12 @@ def load_of(truck):
 
 
 def bar_forces(x):
-    """Return the forces (50,) and their derivatives (50, 7) by the logarithms of six areas and the truck's position."""
+    """Return the forces (50,) and their derivatives (50, 7) for the logarithms of six areas and the position."""
     stiffness = np.exp(x[:6])[group_of] / lengths
     load, load_slope = load_of(x[6])
     K = E.T @ (stiffness[:, None] * E)
     u = np.linalg.solve(K, load)
-    parts = stiffness * (group_of == np.arange(6)[:, None])  # the derivative of the stiffnesses by each logarithm
+    parts = stiffness * (group_of == np.arange(6)[:, None])  # derivatives with respect to each logarithm
     sides = np.column_stack([*(-E.T @ (part * (E @ u)) for part in parts), load_slope])
     slopes = stiffness[:, None] * (E @ np.linalg.solve(K, sides))
     slopes[:, :6] += (parts * (E @ u)).T
@@ -95,15 +95,15 @@ def samples(n, rng):
 
 
 # %%
-# 40 bridges to learn from, and 500 to compare with.
+# 40 bridges for the fit, and 500 for the comparison.
 rng = np.random.default_rng(0)
 X, Y, G = samples(40, rng)
 X_new, Y_new, _ = samples(500, rng)
 print(X.shape, Y.shape, G.shape)
 
 # %%
-# One model for all of them
-# -------------------------
+# One model for all forces
+# ------------------------
 model = KernelFeatureRegressor().fit(X, Y, gradients=G)
 values = KernelFeatureRegressor().fit(X, Y)
 for name, fitted in {"40 runs": values, "40 runs with derivatives": model}.items():
@@ -113,8 +113,8 @@ for name, fitted in {"40 runs": values, "40 runs with derivatives": model}.items
 # %%
 # A new design
 # ------------
-# Forces in a bridge that was not among the samples: the truth, and what the model lacks. Blue bars are pulled, red ones
-# are pressed. The arrow shows where the truck stands.
+# Forces in a bridge that is not among the samples: the truth, and the error of the model. Blue bars are in tension, red
+# bars in compression. The arrow shows the position of the truck.
 
 
 def draw(ax, forces, largest, title, truck):
@@ -145,8 +145,8 @@ draw(
 # %%
 # A crossing
 # ----------
-# The truck crosses this bridge, and no bar may be overloaded on the way. The model gives all 50 forces at 200 positions
-# in milliseconds. Three bars, with 90% intervals, and the true forces as dashed lines:
+# The truck crosses this bridge, and no bar may be overloaded. The model predicts all 50 forces at 200 positions in
+# milliseconds. Three bars, with 90% intervals, and the true forces as dashed lines:
 trucks = np.linspace(LOWER[6], UPPER[6], 200)
 crossing = np.tile(design, (200, 1))
 crossing[:, 6] = trucks

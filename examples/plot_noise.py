@@ -3,8 +3,8 @@ Noisy data: option prices from few random paths
 ===============================================
 
 A bank values an option by Monte Carlo: the mean payoff over random paths of the market. Differentiating each path gives
-the derivatives of the price, its *greeks*. With few paths both are noisy. But a model joins what many noisy prices and
-derivatives say, at different states of the market.
+the derivatives of the price, its *greeks*. With few paths both are noisy. A model combines many noisy prices and
+derivatives at different states of the market.
 
 The option is a European call, whose price is known in closed form, so that errors can be measured.
 """
@@ -33,7 +33,7 @@ def monte_carlo(X, rng):
     end = s * np.exp((RATE - v**2 / 2) * T + v * np.sqrt(T) * z)
     discount = np.exp(-RATE * T)
     payoffs = discount * np.maximum(end - STRIKE, 0)
-    pays = discount * (end > STRIKE)  # the derivative of the payoff by the end of the path
+    pays = discount * (end > STRIKE)  # the derivative of the payoff with respect to the end of the path
     by_spot = pays * end / s
     by_volatility = pays * end * (np.sqrt(T) * z - v * T)
     by_maturity = pays * end * (RATE - v**2 / 2 + v * z / (2 * np.sqrt(T))) - RATE * payoffs
@@ -42,14 +42,14 @@ def monte_carlo(X, rng):
 
 
 def closed_form(X):
-    """Return the true price and its derivative by the spot price, by the formula of Black and Scholes."""
+    """Return the true price and its derivative with respect to the spot price, by the formula of Black and Scholes."""
     s, v, T = X.T
     d1 = (np.log(s / STRIKE) + (RATE + v**2 / 2) * T) / (v * np.sqrt(T))
     return s * ndtr(d1) - STRIKE * np.exp(-RATE * T) * ndtr(d1 - v * np.sqrt(T)), ndtr(d1)
 
 
 # %%
-# 150 states of the market to learn from, and 5000 to compare with.
+# 150 states of the market for the fit, and 5000 for the comparison.
 rng = np.random.default_rng(0)
 X, X_new = rng.uniform(LOWER, UPPER, (150, 3)), rng.uniform(LOWER, UPPER, (5000, 3))
 y, G = monte_carlo(X, rng)
@@ -58,9 +58,9 @@ price, delta = closed_form(X_new)
 # %%
 # Models
 # ------
-# From 150 prices, and from 150 prices with their greeks. Nobody says how large the noise of prices and of greeks is:
-# both are learned. Prices of both models are more exact than those that they were made of, and the second one is far
-# ahead.
+# One model is fitted to 150 prices, the other to 150 prices with their greeks. The noise of prices and of greeks is
+# unknown, and is learned. The prices of both models are more accurate than the noisy prices, and the second model is by
+# far the better one.
 models = {
     "prices": KernelFeatureRegressor().fit(X, y),
     "prices and greeks": KernelFeatureRegressor().fit(X, y, gradients=G),
@@ -79,7 +79,7 @@ for name, model in models.items():
     print(f"{name:18s} {of_price:18.2f} {of_delta:9.3f}")
 
 # %%
-# Intervals are those of new *measurements*, noise included: nine of ten new Monte Carlo prices should be in them.
+# Intervals are for new *measurements*, noise included: they should contain nine of ten new Monte Carlo prices.
 model = models["prices and greeks"]
 noisy, _ = monte_carlo(X_new, rng)
 low, high = model.predict_interval(X_new, coverage=0.9).T

@@ -1,12 +1,12 @@
-"""A trained network beside a sampled one
-======================================
+"""A trained network compared with a sampled network
+=================================================
 
-The picture and the table of "Training instead of sampling". ::
+The figure and the table of "Training instead of sampling". ::
 
     python examples/plot_sparse.py [--out docs/images]
 
-The checkmark function on a noisy 31 x 31 grid: the hyperplanes that sparse training finds, the dual certificate that
-shows that no further neuron would help, the path over alpha, and errors against those of sampled networks.
+The checkmark function on a noisy 31 x 31 grid: the hyperplanes that sparse training finds, the dual certificate, which
+shows that no further neuron would help, the path over alpha, and the errors compared with sampled networks.
 
 .. image:: /images/sparse.png
    :alt: Trained hyperplanes, certificate and path
@@ -27,7 +27,7 @@ CHECKMARK = problems.get("checkmark")
 
 
 def relative_error(model):
-    """Return the relative error on clean fresh points."""
+    """Return the relative error on new points without noise."""
     X = CHECKMARK.sample(5000, np.random.default_rng(1))
     truth = CHECKMARK.value(X)
     return np.linalg.norm(model.predict(X) - truth) / np.linalg.norm(truth)

@@ -2,9 +2,9 @@
 Values only: an epidemic and its hospitals
 ==========================================
 
-Many simulators have no derivatives. This one is a model of an epidemic: how full are the hospitals on their worst day,
-as a function of six things that nobody knows exactly? We fit a model to 120 runs, without gradients, beside a Gaussian
-process of scikit-learn, and then ask the model which of the six things matter.
+Many simulators have no derivatives. This one simulates an epidemic: how full are the hospitals on their worst day, as a
+function of six uncertain parameters? We fit a model to 120 runs, without gradients, compare it with a Gaussian process
+of scikit-learn, and find out which of the six parameters matter.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +32,7 @@ def changes(t, state, X):
     """Return the derivatives of the shares of susceptible, exposed, infectious and hospitalised people."""
     number, incubation, infectious, share, day, strength = X.T
     susceptible, exposed, ill, hospital = state
-    locked = 1 / (1 + np.exp(-(t - day) / 3))  # it takes some days until all follow
+    locked = 1 / (1 + np.exp(-(t - day) / 3))  # contacts fall over some days
     infections = number / infectious * (1 - strength * locked) * susceptible * ill
     onset, recovery = exposed / incubation, ill / infectious
     return np.stack([-infections, infections - onset, onset - recovery, share * recovery - hospital / STAY])
@@ -56,12 +56,12 @@ def epidemic(X):
 
 
 def worst_day(X):
-    """Return the logarithm of the largest number of people in hospital, of 100,000."""
+    """Return the logarithm of the largest number of people in hospital, per 100,000."""
     return np.log(1e5 * epidemic(X).max(axis=0))
 
 
 # %%
-# 120 runs to learn from, and 2000 to compare with.
+# 120 runs for the fit, and 2000 for the comparison.
 rng = np.random.default_rng(0)
 X, X_new = rng.uniform(LOWER, UPPER, (120, 6)), rng.uniform(LOWER, UPPER, (2000, 6))
 y, y_new = worst_day(X), worst_day(X_new)
@@ -75,7 +75,7 @@ ax.set(xlabel="day", ylabel="in hospital, of 100,000", title="twelve of the 120 
 # %%
 # The models
 # ----------
-# The logarithm of the largest number is fitted. ``gradients`` is left out.
+# The logarithm of the largest number is fitted, without ``gradients``.
 model = Surrogate(time_budget=10, random_state=0).fit(X, y)
 kernel = ConstantKernel() * RBF(np.ones(6), (0.05, 1e3)) + WhiteKernel(1e-6, (1e-12, 1))
 process = make_pipeline(StandardScaler(), GaussianProcessRegressor(kernel, normalize_y=True)).fit(X, y)
@@ -92,12 +92,12 @@ low, high = model.predict_interval(X_new, coverage=0.9).T
 print(f"{np.mean((low <= y_new) & (y_new <= high)):.0%} of the new values are in their 90% intervals")
 
 # %%
-# Without gradients the two models are much alike, and intervals are a little too narrow.
+# Without gradients the two models are similar, and intervals are a little too narrow.
 #
 # What matters
 # ------------
-# The network has exact derivatives, though the data had none. Their root mean squares, each times the spread of the
-# input, say how much the result depends on it.
+# The network has exact derivatives, although the data have none. The root mean square of a partial derivative, times
+# the spread of the input, measures the influence of the input on the result.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
 plots.sensitivity(model, X, names=NAMES, ax=left)
 plots.predicted_against_true(y_new, model.predict(X_new), ax=right)

@@ -14,7 +14,7 @@ LEVELS = [
     {"_validation", "differentiation"},
     {"jets"},
     {"_scaling", "_tensors", "activations"},
-    {"_reduction", "data"},
+    {"_reduction", "_warping", "data"},
     {"networks"},
     {"densities", "kernels", "problems"},
     {"solvers"},

@@ -99,7 +99,7 @@ def test_one_input_in_other_units_is_named(column, factor, mends):
     gradients[:, column] *= factor
     finding = check_derivatives(X, y, gradients)
     assert finding.consistent is False
-    named = finding.message.removeprefix("partial derivatives have wrong units or signs: multiply that of input ")
+    named = finding.message.removeprefix("partial derivatives have wrong units or signs: multiply column ")
     number, value = named.split(" by ")
     assert int(number) == column
     assert float(value) == pytest.approx(float(mends), rel=0.1)
@@ -269,7 +269,7 @@ def test_one_partial_derivative_is_named_on_all_problems(problem):
     gradients[:, column] *= -1
     finding = check_derivatives(X, y, gradients)
     assert finding.consistent is False
-    assert f"that of input {column} by -" in finding.message
+    assert f"column {column} by -" in finding.message
 
 
 @told
@@ -366,37 +366,37 @@ ADVICE = {  # what is wrong: wrong data, and words of the message; and what the 
     ),
     "of log y": (
         lambda X, y, G: (X, y, G / y[:, None]),
-        "those of log y: multiply them by y",
+        "gradients of log y: multiply them by y",
         lambda X, y, G: G * y[:, None],
     ),
     "log y": (
         lambda X, y, G: (X, np.log(y), G),
-        "`y` seems to be logarithms, but the gradients are not theirs: divide them by exp(y)",
+        "`y` seems to be log-transformed, but the gradients are not: divide them by exp(y)",
         lambda X, y, G: G / np.exp(y)[:, None],
     ),
     "log10 y": (
         lambda X, y, G: (X, np.log10(y), G),
-        "`y` seems to be logarithms, but the gradients are not theirs: divide them by 10^y log(10)",
+        "`y` seems to be log-transformed, but the gradients are not: divide them by 10^y log(10)",
         lambda X, y, G: G / (10 ** y[:, None] * np.log(10)),
     ),
     "log x": (
         lambda X, y, G: (np.log(X), y, G),
-        "`X` seems to be logarithms, but the gradients are not by them: multiply each by exp(x)",
+        "`X` seems to be log-transformed, but the gradients are not: multiply each by exp(x)",
         lambda X, y, G: G * np.exp(X),
     ),
     "log10 x": (
         lambda X, y, G: (np.log10(X), y, G),
-        "`X` seems to be logarithms, but the gradients are not by them: multiply each by 10^x log(10)",
+        "`X` seems to be log-transformed, but the gradients are not: multiply each by 10^x log(10)",
         lambda X, y, G: G * 10**X * np.log(10),
     ),
     "log x and log y": (
         lambda X, y, G: (np.log(X), np.log(y), G),
-        "`X` and `y` seem to be logarithms, but the gradients are not theirs: multiply each by exp(x - y)",
+        "`X` and `y` seem to be log-transformed, but the gradients are not: multiply each by exp(x - y)",
         lambda X, y, G: G * np.exp(X - y[:, None]),
     ),
     "standardised units": (
         lambda X, y, G: (X, y, G * X.std(axis=0) / y.std()),
-        "multiply them by the standard deviation of the values, and divide each by that of its input",
+        "multiply them by the standard deviation of the values, and divide each by the standard deviation of its input",
         lambda X, y, G: G * y.std() / X.std(axis=0),
     ),
 }
@@ -421,7 +421,7 @@ class TestAdvice:
         X, y, gradients = make_data(60, d=8)
         gradients[:, column] *= factor
         assert check_derivatives(X, y, gradients).message == (
-            f"partial derivatives have wrong units or signs: multiply that of input {column} by {1 / factor:g}"
+            f"partial derivatives have wrong units or signs: multiply column {column} by {1 / factor:g}"
         )
 
     def test_inputs_that_were_standardised_without_their_gradients(self):
@@ -516,7 +516,7 @@ class TestUnknownInputs:
     def test_do_not_hide_what_the_others_say(self, n):
         X, y, gradients = make_data(n)
         wrong = {"the gradients have the wrong sign": -gradients, "multiplied by 0.001": 1000 * gradients}
-        wrong["multiply that of input 0 by -1"] = gradients * [-1, 1, 1]
+        wrong["multiply column 0 by -1"] = gradients * [-1, 1, 1]
         gradients[:, 2] = np.nan
         finding = check_derivatives(X, y, gradients)
         assert finding.consistent is True
@@ -525,7 +525,7 @@ class TestUnknownInputs:
             slopes[:, 2] = np.nan
             finding = check_derivatives(X, y, slopes)
             assert finding.consistent is False
-            assert finding.message.endswith(f"{words} (the derivatives by input 2 are not known)")
+            assert finding.message.endswith(f"{words} (the derivatives with respect to input 2 are unknown)")
 
     def test_get_no_column_of_another_input(self):
         """All partial derivatives of a function of one direction are alike, up to factors."""
@@ -561,9 +561,9 @@ def kinetics_at(X):
 
 MISTAKES = {  # over decades: wrong gradients, and words of the message
     "negated": (lambda X, y, G: -G, "the wrong sign"),
-    "one column negated": (lambda X, y, G: G * [1, 1, 1, -1], "multiply that of input 3 by -1"),
+    "one column negated": (lambda X, y, G: G * [1, 1, 1, -1], "multiply column 3 by -1"),
     "times 1000": (lambda X, y, G: 1000 * G, "must be multiplied by 0.001"),
-    "one column times 1000": (lambda X, y, G: G * [1000, 1, 1, 1], "multiply that of input 0 by 0.001"),
+    "one column times 1000": (lambda X, y, G: G * [1000, 1, 1, 1], "multiply column 0 by 0.001"),
     "x dy/dx": (lambda X, y, G: G * X, "multiplied by the inputs"),
     "dlog y / dlog x": (lambda X, y, G: G * X / y[:, None], "logarithmic derivatives"),
     "standard deviations": (lambda X, y, G: G * X.std(axis=0), "divide each by the standard deviation of its input"),
@@ -621,7 +621,7 @@ class TestWhere:
         finding = check_derivatives(X, y, gradients * [1, -1, 1000])
         assert (finding.columns, finding.rows) == ((1, 2), ())
         assert finding.factors == pytest.approx((-1, 0.001))
-        assert finding.message.endswith("multiply that of input 1 by -1, 2 by 0.001")
+        assert finding.message.endswith("multiply column 1 by -1, 2 by 0.001")
 
     def test_nowhere(self):
         finding = check_derivatives(*make_data(300))
@@ -652,7 +652,7 @@ class TestTransformersInFrontOfTheRegressor:
         ("transformers", "data", "words"),
         [
             ([StandardScaler()], positive_data, "`X` seems to be standardised"),
-            ([FunctionTransformer(np.log)], kinetics, "`X` seems to be logarithms"),
+            ([FunctionTransformer(np.log)], kinetics, "`X` seems to be log-transformed"),
         ],
     )
     def test_of_inputs_are_noticed(self, transformers, data, words):
@@ -664,7 +664,7 @@ class TestTransformersInFrontOfTheRegressor:
     @pytest.mark.parametrize(
         ("data", "options", "words"),
         [
-            (kinetics, {"func": np.log, "inverse_func": np.exp}, "`y` seems to be logarithms"),
+            (kinetics, {"func": np.log, "inverse_func": np.exp}, "`y` seems to be log-transformed"),
             (kinetics, {"transformer": StandardScaler()}, "`y` seems to be standardised"),
         ],
     )

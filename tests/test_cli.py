@@ -148,7 +148,7 @@ class TestFit:
         assert code == 0
         assert words in output
         assert command("report", tmp_path / "few.nurf", "-o", tmp_path / "few.html")[0] == 0
-        assert "No rows were left out" in (tmp_path / "few.html").read_text(encoding="utf-8")
+        assert "No rows were held out" in (tmp_path / "few.html").read_text(encoding="utf-8")
 
     def test_debug_shows_where_anywhere(self, tmp_path):
         for arguments in (("--debug", "fit", "no.csv", "-t", "y"), ("fit", "no.csv", "-t", "y", "--debug")):
@@ -232,7 +232,7 @@ class TestReport:
         assert command("report", folder / "model.nurf", "--out", out) == (0, f"{out}\n", "")
         page = out.read_text(encoding="utf-8")
         assert page.startswith("<!doctype html>")
-        for words in ("model.nurf", "samples.csv", "20 samples", "What was chosen", "did not train", "Slices"):
+        for words in ("model.nurf", "samples.csv", "20 samples", "What was chosen", "held-out rows", "Slices"):
             assert words in page
         assert os.listdir(tmp_path) == ["report.html"]
 

@@ -125,10 +125,10 @@ def test_a_jet_and_a_pickle():
 @pytest.mark.parametrize(
     ("weights", "biases", "shape", "message"),
     [
-        ([(3, 1)], [1], (), "two or more matrices and as many biases"),
-        ([(3, 4), (4, 1)], [4], (), "two or more matrices and as many biases"),
-        ([(3, 4), (5, 1)], [4, 1], (), "each layer must take what the one before gives"),
-        ([(3, 4), (4, 1)], [5, 1], (), "each layer must take what the one before gives"),
+        ([(3, 1)], [1], (), "two or more matrices, each with a bias"),
+        ([(3, 4), (4, 1)], [4], (), "two or more matrices, each with a bias"),
+        ([(3, 4), (5, 1)], [4, 1], (), "the shapes of the layers must match"),
+        ([(3, 4), (4, 1)], [5, 1], (), "the shapes of the layers must match"),
         ([(3, 4), (4, 2)], [4, 2], (), "`output_shape` must have 2 outputs"),
     ],
 )

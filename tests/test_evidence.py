@@ -199,7 +199,7 @@ class TestSimplest:
 class TestOptimism:
     @staticmethod
     def of_the_best(candidates, n_draws=200):
-        return selection_optimism(min(candidates, key=lambda each: each.error), candidates, n_draws)
+        return selection_optimism(min(candidates, key=lambda each: each.error), candidates, 2.0, n_draws)
 
     def test_of_one_candidate_is_none(self):
         assert self.of_the_best([some()]) == 1.0
@@ -209,6 +209,11 @@ class TestOptimism:
         errors = np.full(20, 1e-6)
         errors[0] = 1.0
         assert_allclose(self.of_the_best([evidence(errors), evidence(10 * errors)]), 1.0)
+
+    def test_a_candidate_that_could_not_win_does_not_count(self):
+        """Draws without its one huge error would choose it."""
+        errors = np.random.default_rng(6).normal(size=20)
+        assert self.of_the_best([evidence(errors), evidence(np.where(np.arange(20) == 3, 1e6, errors / 2))]) == 1.0
 
     def test_of_a_clear_choice_is_small(self):
         """Nobody but the first is ever chosen."""

@@ -470,7 +470,7 @@ class TestWhatCannotBeSaved:
             nested = [nested]
         model = copy.copy(fitted("few samples"))
         model.verbose = nested
-        self.assert_named(model, path, "nested so deep")
+        self.assert_named(model, path, "nested too deeply")
         while nested:  # without recursion
             nested = nested.pop()
 

@@ -133,9 +133,9 @@ class TestWhatIsWrong:
     def test_a_file_that_ends(self, path, files):
         data = files["map"]
         header, arrays = (struct.unpack("<Q", data[place : place + 8])[0] for place in (16, 24))
-        expected = rf"must have 64 \+ {header} \+ {arrays} bytes, as it says itself, got {len(data) - 1}"
+        expected = rf"must have 64 \+ {header} \+ {arrays} bytes, as in its preamble, got {len(data) - 1}"
         assert_refused(path, data[:-1], expected)
-        assert_refused(path, data + b"\0", "as it says itself")
+        assert_refused(path, data + b"\0", "as in its preamble")
 
     def test_a_newer_format(self, path, files):
         assert_refused(path, signed(*parts(files["map"]), version=(2, 3)), r"must be 1.x, got 2.3: update nurf")
@@ -144,7 +144,7 @@ class TestWhatIsWrong:
     def test_a_damaged_file(self, path, files):
         data = bytearray(files["map"])
         data[-1] ^= 1
-        assert_refused(path, bytes(data), "the checksum of the file must be that of its contents, .* damaged")
+        assert_refused(path, bytes(data), "the checksum of the file does not match its contents: .* damaged")
 
     def test_a_header_without_objects(self, path):
         assert_refused(path, signed({}), "`objects` with at least one entry")
@@ -190,7 +190,7 @@ class TestWhatIsWrong:
         members = header["objects"][average["fields"]["members"]["at"]]["tuple"]
         assert len(members) > 1
         members[:] = (7 * members)[:n]
-        assert_refused(path, signed(header, arrays), f"at least one with a weight each, got {n}, and weights ")
+        assert_refused(path, signed(header, arrays), f"must not be empty, with a weight each, got {n}, and weights ")
 
     def test_references_to_later_entries(self, path):
         assert_refused(path, signed({"objects": [{"tuple": [{"at": 0}]}]}), "a reference to an entry before")

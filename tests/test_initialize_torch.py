@@ -110,7 +110,7 @@ def test_densities_and_seeds():
         (perceptron(2, 4, 1), {}, "a first torch.nn.Linear of 3 inputs, as X has, got one of 2"),
         (torch.nn.Tanh(), {}, "a first torch.nn.Linear of 3 inputs, as X has, got none"),
         (perceptron(3, 4, 1, bias=False), {}, "must have biases"),
-        (perceptron(3, 4, 2), {"layers": "all"}, r"to 1 outputs, got \[\(3, 4\), \(4, 2\)\]"),
+        (perceptron(3, 4, 2), {"layers": "all"}, r"with 1 outputs, got \[\(3, 4\), \(4, 2\)\]"),
         (perceptron(3, 1), {"layers": "all"}, "two or more torch.nn.Linear"),
         (perceptron(3, 4, 1), {"layers": "last"}, "`layers` must be one of 'first', 'all', got 'last'"),
         (perceptron(3, 4, 1), {"scale": 0}, "`scale` must be a number > 0, got 0"),

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from nurf._scaling import Scaling
 from nurf.activations import Sigmoid
-from nurf.engines._metrics import LinearMap
+from nurf.engines._metrics import InputMap
 from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
 
@@ -545,7 +545,7 @@ COMPUTED = {
     "two joined": lambda jet: jet + jet.only([]),
     "two joined with frames": lambda jet: jet + Jet.along(jet.X, jet.y, directions(1), np.zeros((N, 2, 1))),
     "filled": lambda jet: jet.fill_unknown(Quadratic((2,)).jet()),
-    "other inputs": LinearMap(np.diag([2.0, 0.5, 1.0])),
+    "other inputs": InputMap(np.diag([2.0, 0.5, 1.0])),
     "of a network": lambda jet: network((2,)).jet(jet.X),
 }
 

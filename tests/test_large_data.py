@@ -19,12 +19,16 @@ from nurf import (
     RandomFeatureRegressor,
     SparseFeatureRegressor,
     Surrogate,
+    load,
 )
 from nurf.blockwise import SampledBlocks, TrainedBlocks
 from nurf.blockwise import _checkpoint as checkpoint_module
 from nurf.blockwise._checkpoint import Checkpoint, Kept
 from nurf.blockwise._trained import BlockTraining
+from nurf.data import uniform_numbers
+from nurf.data._summary import HELD_SHARE
 from nurf.engines import fit_for_more_rows
+from nurf.engines._progress import watch_blocks
 from nurf.files import read
 from nurf.jets import Jet
 from nurf.networks import Features
@@ -287,7 +291,7 @@ class TestWhatIsFitted:
         fresh, values, _ = make(2000, seed=5, noise=0.3)
         error = np.sqrt(np.mean((fitted.predict(fresh) - values) ** 2))
         assert abs(np.log(fitted.estimated_error_ / error)) < 4 * np.hypot(0.05, 0.016)
-        assert "leave-one-out at " in str(fitted.report())
+        assert "samples that left the fit" in str(fitted.report())
 
     def test_intervals_hold(self, few):
         X, y, gradients = make(1000, noise=0.3)
@@ -344,6 +348,119 @@ class TestWhatIsFitted:
             expected = NormalEquations.from_rows(features, jet) + 0.3 * NormalEquations.from_rows(features, jet, 1)
             for name in ("gram", "moments", "energy", "total_weight"):
                 assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-11, atol=1e-11)
+
+
+def held_rows(n, seed=0):
+    """The mask of the rows that are held back by a fit with a seed."""
+    drawn = int(np.random.default_rng(seed).integers(2**62))
+    return uniform_numbers(np.arange(n), drawn + 1) < HELD_SHARE
+
+
+class TestHeldRows:
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_dense_ridge_regression(self, few, weighted):
+        """The error is that of a fit without the held rows, and the network is fitted to all of them.
+
+        The oracle solves the same systems by LU instead of eigenvectors. Their condition is below 1 / alpha = 1e6, so
+        that coefficients agree to 1e6 roundings, and the error to much less.
+        """
+        n, N = 1000, 30
+        X, y, _ = make(n)
+        weights = np.random.default_rng(3).uniform(0.5, 2.0, n) if weighted else None
+        fitted = model(N, density="uniform", gradient_weight=0.0).fit(X, y, sample_weight=weights, block_rows=90)
+        scaled, features = fitted.scaling_(Jet(X, y)), fitted.fit_.network.features
+        Z = np.column_stack([features.neurons(scaled.X), np.ones(n)])
+        w = np.ones(n) if weights is None else weights / weights.mean()
+
+        def ridge(rows):
+            total = w[rows].sum()
+            gram, moments = (Z[rows].T @ (w[rows, None] * part[rows]) / total for part in (Z, scaled.y[:, None]))
+            energy = np.trace(gram[:N, :N] - np.outer(gram[N, :N], gram[N, :N]) / gram[N, N]) / N
+            return np.linalg.solve(gram + np.diag([1e-6 * energy * N] * N + [0.0]), moments)[:, 0]
+
+        held = held_rows(n)
+        errors = scaled.y - Z @ ridge(~held)
+        expected = np.sqrt(np.average(errors[held] ** 2, weights=w[held]))
+        assert_allclose(fitted.fit_.error, expected, rtol=1e-6)
+        assert_allclose(Z @ fitted.fit_.network.coefficients, Z @ ridge(np.ones(n, bool)), rtol=1e-6, atol=1e-6)
+
+
+class TestSurrogate:
+    """All engines race on a sample; sampled and trained networks go on with all rows."""
+
+    def surrogate(self, engine, **options):
+        return Surrogate(options.pop("time_budget", None), engines=[engine], random_state=0, **options)
+
+    @pytest.mark.parametrize("kind", ["memmap", "dask", "blocks"])
+    def test_kinds_of_arrays(self, few, kind, tmp_path):
+        data = make()
+        surrogate = self.surrogate(model())
+        expected = self.surrogate(model()).fit(data[0], data[1], gradients=data[2], block_rows=170)
+        if kind == "blocks":
+            found = surrogate.fit_blocks(blocks_of(*data, borders=range(170, 1000, 170)))
+        else:
+            X, y, gradients = TestKindsOfArrays().stored(kind, tmp_path, data)
+            found = surrogate.fit(X, y, gradients=gradients, **({} if kind == "dask" else {"block_rows": 170}))
+        assert_allclose(found.predict(FRESH), expected.predict(FRESH), rtol=1e-8, atol=1e-8)
+        assert found.model_.n_samples_ == 1000
+        assert found.leaderboard_[0].engine == found.engine_ == "RandomFeatureRegressor"
+
+    @pytest.mark.parametrize("engine", ["sampled", "trained"])
+    def test_more_rows_lower_the_error(self, few, engine):
+        """Noise of half the deviation: 6000 rows know the function much better than the 300 on which engines race."""
+        engines = {"sampled": RandomFeatureRegressor(60), "trained": DeepFeatureRegressor((16, 16), steps=400)}
+        X, y, _ = make(6000, noise=0.35)
+        truth = np.sin(FRESH @ [1.0, 0.5, 8.0])
+        errors = []
+        for n in (300, 6000):
+            fitted = self.surrogate(engines[engine]).fit(X[:n], y[:n])
+            errors.append(np.sqrt(np.mean((fitted.predict(FRESH) - truth) ** 2)))
+        assert errors[1] < 0.6 * errors[0]
+        assert 0.9 * 0.35 < fitted.estimated_error_ < 1.2 * 0.35
+
+    def test_all_rows_have_the_largest_size(self, few):
+        """The 300 rows of the race carry few neurons: noise is three times the function."""
+        X, y, _ = make(6000, noise=2.0)
+        fitted = self.surrogate(RandomFeatureRegressor(400)).fit(X, y)
+        assert len(fitted.model_.hyperplanes_) == 400
+        assert fitted.finished_
+
+    def test_fewer_neurons_if_time_is_short(self, few, monkeypatch):
+        """A tenth of the neurons take a hundredth of the time; then more time would give another model."""
+        monkeypatch.setattr("nurf.blockwise._sampled.SampledBlocks.affordable", lambda *_: 40)
+        X, y, _ = make(1000)
+        fitted = self.surrogate(model(60, gradient_weight=0.0, density="uniform")).fit(X, y)
+        whole = model(60, gradient_weight=0.0, density="uniform").fit(X, y)
+        assert len(fitted.model_.hyperplanes_) == 40
+        assert not fitted.finished_
+        assert fitted.model_.n_samples_ == 1000
+        assert np.sqrt(np.mean((fitted.predict(X) - whole.predict(X)) ** 2)) < 0.1
+
+    def test_what_wins_on_the_sample_may_stay(self, few):
+        """A smooth function without noise: a process with learned scales, which cannot go on, is far ahead."""
+        X, y, _ = make(1500, noise=0.0)
+        engines = ["wide", RandomFeatureRegressor(20)]
+        fitted = Surrogate(None, engines=engines, random_state=0).fit(X, y)
+        error = np.sqrt(np.mean((fitted.predict(FRESH) - np.sin(FRESH @ [1.0, 0.5, 8.0])) ** 2))
+        assert fitted.engine_ == "wide"
+        assert error / 3 < fitted.estimated_error_ < 3 * error
+
+    def test_a_short_budget_leaves_a_model_of_the_sample(self, few):
+        X, y, gradients = make()
+        fitted = self.surrogate(RandomFeatureRegressor(100), time_budget=1e-9).fit(X, y, gradients=gradients)
+        assert not fitted.finished_
+        assert np.isfinite(fitted.predict(FRESH)).all()
+
+    def test_no_checkpoints(self, few, tmp_path):
+        X, y, gradients = make()
+        with pytest.raises(ValueError, match="`checkpoint` must be None for `Surrogate`"):
+            self.surrogate(model()).fit(X, y, gradients=gradients, checkpoint=tmp_path / "state")
+
+    def test_files(self, few, tmp_path):
+        X, y, gradients = make()
+        fitted = self.surrogate(model()).fit(X, y, gradients=gradients)
+        fitted.save(tmp_path / "model.nurf")
+        assert_array_equal(load(tmp_path / "model.nurf").predict(FRESH), fitted.predict(FRESH))
 
 
 class TestPartialFit:
@@ -508,7 +625,17 @@ class TestErrors:
         monkeypatch.setattr("nurf.engines._progress._operations_per_second", lambda: 1.0)
         model(verbose=1).fit_blocks(blocks_of(*data, borders=[500]))
         assert "adding up 1000 samples for 30 neurons may take about 5e+02 h on one machine" in caplog.text  # 1.8e6 s
-        assert "1000 of 1000 samples added up" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "first pass: 1000 samples surveyed" in said
+        assert "1000 of 1000 samples added up" in said
+
+    def test_the_time_that_is_left(self, monkeypatch, capsys):
+        now = [100.0]
+        monkeypatch.setattr("nurf.engines._progress.time.perf_counter", lambda: now[0])
+        progress = watch_blocks("samples added up", 1000, 200, 1)
+        now[0] += 20
+        progress(400)  # 200 in 20 seconds
+        assert "400 of 1000 samples added up, 20 s, about 1 min left" in capsys.readouterr().err
 
     def test_a_fit_that_fails_leaves_the_model(self, few):
         X, y, gradients = make()

@@ -110,9 +110,9 @@ def test_names_of_columns():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"inputs": ["a", "b"]}, r"`inputs` must be one name, or 3 different ones, got \['a', 'b'\]"),
-        ({"inputs": ["a", "b", "b"]}, "`inputs` must be one name, or 3 different ones"),
-        ({"outputs": ["a", "b"]}, "`outputs` must be one name, or 1 different ones"),
+        ({"inputs": ["a", "b"]}, r"`inputs` must be one name, or 3 different names, got \['a', 'b'\]"),
+        ({"inputs": ["a", "b", "b"]}, "`inputs` must be one name, or 3 different names"),
+        ({"outputs": ["a", "b"]}, "`outputs` must be one name, or 1 different names"),
         ({"n_points": 0}, "`n_points` must be a whole number >= 1, got 0"),
     ],
 )

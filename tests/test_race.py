@@ -22,7 +22,7 @@ from nurf.choosing import (
     race,
 )
 
-PLAIN = Policy(margin=0.0, exact=0.0, factor=10.0)
+PLAIN = Policy(exact=0.0, factor=10.0)
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,6 @@ class Option:
     level: float
     rate: float = 0.0
     kind: str = "any"
-    width: float = 1.0
 
     def __str__(self):
         return f"{self.name} {self.level:g}"
@@ -86,9 +85,6 @@ class Known:
 
     def kind(self, candidate):
         return candidate.kind
-
-    def simplicity(self, candidate):
-        return (candidate.width,)
 
     def judge(self, candidate, size, before=None):
         self.clock.check()
@@ -257,12 +253,6 @@ class TestVariants:
 
 
 class TestEnds:
-    def test_the_simplest_of_near_equals_is_taken(self):
-        found = (Option("a", 1.0, width=1.0), Option("b", 1.015, width=2.0), Option("c", 1.03, width=3.0))
-        for margin, winner in ((0.02, "b"), (0.0, "a"), (0.05, "c")):
-            outcome = race([Known(found, (Effort(10),))], replace(PLAIN, margin=margin))
-            assert outcome.best[0][-1].candidate.name == winner
-
     @pytest.mark.parametrize(("improvement", "sizes"), [(0.05, [10, 100]), (0.01, [10, 100, 1000])])
     def test_a_size_that_does_not_help_is_the_last(self, improvement, sizes):
         """Ten times the size takes 2.3% off the error."""

@@ -134,12 +134,12 @@ class TestEvidence:
         model, X, y, gradients = fitted(n=8)
         few = gather(model, X, y, gradients=gradients)
         assert len(few.rows) == 0
-        assert "No rows were left out" in render(model, evidence=few)
+        assert "No rows were held out" in render(model, evidence=few)
 
     def test_what_is_stored_in_another_form_is_refused(self):
         model, X, y, _ = fitted()
         model.evidence_ = {"targets": ("y",)}
-        with pytest.raises(ValueError, match="what is stored for reports must be as `gather` returns it"):
+        with pytest.raises(ValueError, match="the stored data for reports must be as `gather` returns them"):
             render(model)
         gather(model, X, y, seconds=0.0).attach(model)
         model.evidence_["y"] = np.ones((3, 3))
@@ -259,7 +259,7 @@ class TestPage:
     def test_findings_have_the_names_of_targets(self):
         model, X, y, _ = fitted(n=100, k=2)
         page = render(model, evidence=gather(model, X, y, targets=["lift", "drag"], seconds=0.0))
-        assert re.search("Gradients beside values: (lift|drag): the gradients explain", page)
+        assert re.search("Gradients compared with values: (lift|drag): the gradients explain", page)
 
     def test_settings_of_matplotlib_stay_as_they_are(self):
         import matplotlib as mpl

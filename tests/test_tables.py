@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from nurf import RandomFeatureRegressor
-from nurf._tables import Choice, Samples, inputs_of, read_table, require_target, write_table, write_text
+from nurf._tables import ColumnChoice, Samples, inputs_of, read_table, require_target, write_table, write_text
 
 HEADER = "a,b,y,dy_a,dy_b\n"
 ROWS = ["1,2,3,4,5\n", "2,3,4,5,6\n", "4,4,5,6,7\n"]
@@ -28,7 +28,7 @@ def csv(tmp_path):
 
 
 def samples(path, target="y", gradients=("dy_*",), **choice):
-    return Samples.of(read_table(path), Choice((target,) if isinstance(target, str) else target, gradients, **choice))
+    return Samples.of(read_table(path), ColumnChoice((target,) if isinstance(target, str) else target, gradients, **choice))
 
 
 class TestColumns:
@@ -48,19 +48,19 @@ class TestColumns:
 
     def test_several_targets_have_patterns_with_their_names(self):
         columns = ["run", "x", "lift", "drag", "dlift_x", "ddrag_x"]
-        roles = Choice(("lift", "drag"), ("d{target}_*",), ignored=("run",)).roles(columns)
+        roles = ColumnChoice(("lift", "drag"), ("d{target}_*",), ignored=("run",)).roles(columns)
         assert (roles.inputs, roles.targets) == (("x",), ("lift", "drag"))
         assert roles.partials == ({"x": "dlift_x"}, {"x": "ddrag_x"})
         with pytest.raises(ValueError, match=r"must contain \{target\} if there are several targets"):
-            Choice(("lift", "drag"), ("d*_x",), ignored=("run",)).roles(columns)
+            ColumnChoice(("lift", "drag"), ("d*_x",), ignored=("run",)).roles(columns)
 
     def test_targets_and_inputs_by_pattern(self):
-        roles = Choice(("y?",), inputs=("in*", "t")).roles(["y1", "in1", "y2", "t", "in2", "other"])
+        roles = ColumnChoice(("y?",), inputs=("in*", "t")).roles(["y1", "in1", "y2", "t", "in2", "other"])
         assert (roles.inputs, roles.targets, roles.partials) == (("in1", "in2", "t"), ("y1", "y2"), ())
-        assert Choice(("y2", "y1"), inputs=("t",)).roles(["y1", "y2", "t"]).targets == ("y2", "y1")
+        assert ColumnChoice(("y2", "y1"), inputs=("t",)).roles(["y1", "y2", "t"]).targets == ("y2", "y1")
 
     def test_a_name_with_brackets_is_no_pattern(self):
-        assert Choice(("y[0]",)).roles(["x", "y[0]", "y0"]).targets == ("y[0]",)
+        assert ColumnChoice(("y[0]",)).roles(["x", "y[0]", "y0"]).targets == ("y[0]",)
 
     def test_derivatives_by_some_inputs_only_are_refused_as_in_python(self, csv):
         path = csv("a,b,y,dy_b\n1,2,3,4\n2,3,4,5\n")
@@ -73,13 +73,13 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("choice", "message"),
         [
-            (Choice(("z",)), "no column fits the target 'z': there are 'a', 'b', 'y', 'dy_a', 'dy_b'"),
-            (Choice(("y",)), r"column 'dy_a' looks like a derivative of 'y': add --gradients 'dy_\*'"),
-            (Choice(("y",), ("dz_*",)), r"no column fits the gradient 'dz_\*'"),
-            (Choice(("y",), ("dy_*",), ("a",)), "gradient column 'dy_b' belongs to no input"),
-            (Choice(("y",), ("dy_*",), ("a", "y")), "column 'y' is both an input and a target or a gradient"),
-            (Choice(("y",), ("dy_*",), (), ("a", "b")), "no column is left for the inputs"),
-            (Choice(("y",), ("dy_*",), ("a", "b", "a")), "the input 'a' is given more than once"),
+            (ColumnChoice(("z",)), "no column fits the target 'z': there are 'a', 'b', 'y', 'dy_a', 'dy_b'"),
+            (ColumnChoice(("y",)), r"column 'dy_a' looks like a derivative of 'y': add --gradients 'dy_\*'"),
+            (ColumnChoice(("y",), ("dz_*",)), r"no column fits the gradient 'dz_\*'"),
+            (ColumnChoice(("y",), ("dy_*",), ("a",)), "gradient column 'dy_b' belongs to no input"),
+            (ColumnChoice(("y",), ("dy_*",), ("a", "y")), "column 'y' is both an input and a target or a gradient"),
+            (ColumnChoice(("y",), ("dy_*",), (), ("a", "b")), "no column is left for the inputs"),
+            (ColumnChoice(("y",), ("dy_*",), ("a", "b", "a")), "the input 'a' is given more than once"),
         ],
     )
     def test_what_does_not_fit_is_refused(self, choice, message):
@@ -88,7 +88,7 @@ class TestColumns:
 
     def test_two_columns_for_one_input_are_refused(self):
         with pytest.raises(ValueError, match="gradient columns 'dy_a' and 'd_a' both belong to input 'a'"):
-            Choice(("y",), ("d*_a",)).roles(["a", "y", "dy_a", "d_a"])
+            ColumnChoice(("y",), ("d*_a",)).roles(["a", "y", "dy_a", "d_a"])
 
 
 class TestCells:
@@ -130,7 +130,7 @@ class TestCells:
             (HEADER + "1,2,,4,5\n2,3,,5,6\n", "no row has values of 'y'"),
             (HEADER, "at least one row below the names"),
             ("1,2\n3,4\n", "the first line must hold the names of the columns, got the number 1"),
-            ("\n1,2\n", "the first line must hold the names of the columns, got an empty one"),
+            ("\n1,2\n", "the first line must hold the names of the columns, got an empty line"),
             ("a,y,a\n1,2,3\n", "columns must have different names, got 'a' more than once"),
         ],
     )
@@ -140,7 +140,7 @@ class TestCells:
 
     def test_rows_of_a_test_need_not_vary(self, csv):
         table = read_table(csv(HEADER + ROWS[0] + ROWS[0]))
-        assert_array_equal(Samples.of(table, Choice(("y",), ("dy_*",)), vary=False).y, [3, 3])
+        assert_array_equal(Samples.of(table, ColumnChoice(("y",), ("dy_*",)), vary=False).y, [3, 3])
 
     @pytest.mark.parametrize(
         ("header", "names"),
@@ -204,7 +204,7 @@ class TestFiles:
         ("arrays", "message"),
         [
             ({"X": np.ones((2, 2, 2))}, "array 'X' must have shape"),
-            ({"X": np.ones((2, 2)), "y": np.ones(3)}, "as many rows"),
+            ({"X": np.ones((2, 2)), "y": np.ones(3)}, "the same number of rows"),
             ({"X": np.array([{}])}, "Object arrays cannot be loaded"),
         ],
     )

@@ -1,4 +1,4 @@
-"""Rows of long arrays: in blocks, or some of them at equal steps."""
+"""Blocks of rows of long arrays, and evenly spaced rows."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def row_blocks(n_rows: int, n_columns: int, elements: int = BLOCK_ELEMENTS) -> I
 
 
 def spaced(index: Index, n: int) -> Index:
-    """Return ``n`` members of ``index`` at equal steps, or all if there are not more.
+    """Return at most ``n`` evenly spaced elements of ``index``.
 
     >>> spaced(np.arange(10), 4)
     array([0, 3, 6, 9])

@@ -13,8 +13,8 @@ def components(derivatives: Array, order: int) -> Array:
     """Return the independent components of values (...), gradients (..., d) or Hessians (..., d, d): (..., C).
 
     A gradient has ``C = d`` components. A Hessian has ``C = d (d + 1) / 2``: the diagonal, and the upper triangle times
-    ``sqrt(2)``, so that their sum of squares equals that of all entries. If ``h_ij`` and ``h_ji`` are both known, their
-    mean is used; if one of them is NaN, the other one; if both are NaN, the component is NaN (unknown).
+    ``sqrt(2)``, so that the sum of squares of the components equals the squared Frobenius norm. If ``h_ij`` and
+    ``h_ji`` are both known, their mean is used; if one is NaN, the other; if both are NaN, the component is NaN.
     """
     if order < 2:
         return derivatives if order else derivatives[..., None]
@@ -40,7 +40,7 @@ def power_slopes(vectors: Array, order: int) -> Array:
 
 
 def power_bends(dimension: int, order: int) -> Array:
-    """Return the second derivatives of ``powers`` with respect to ``v``, the same for every ``v``, (C, d, d)."""
+    """Return the second derivatives of ``powers``, which do not depend on ``v``, of shape (C, d, d)."""
     if order < 2:
         return np.zeros((dimension if order else 1, dimension, dimension))
     axes = np.eye(dimension)

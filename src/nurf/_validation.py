@@ -1,4 +1,4 @@
-"""Validation of arguments: arrays become float arrays, and what cannot be used raises a ``ValueError``."""
+"""Validation of arguments: arrays become float arrays, and invalid arguments raise a ``ValueError``."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from nurf._types import Array
 
 
 def is_number(value: Any) -> bool:
-    """Return whether ``value`` is a finite real number, which truth values and arrays are not."""
+    """Return whether ``value`` is a finite real number; Booleans and arrays are not."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
     try:
         return math.isfinite(float(value))
-    except OverflowError:  # a whole number that is larger than any float
+    except OverflowError:  # an integer that is larger than any float
         return False
 
 
 def is_whole(value: Any, lowest: int = 1) -> bool:
-    """Return whether ``value`` is a whole number of at least ``lowest``, which truth values and arrays are not."""
+    """Return whether ``value`` is an integer of at least ``lowest``; Booleans and arrays are not."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= lowest
 
 
@@ -42,7 +42,7 @@ def as_floats(name: str, value: Any) -> Array:
 def _floats(value: Any) -> Array:
     if isinstance(value, np.ma.MaskedArray):
         return np.where(value.mask, np.nan, np.asarray(value.data, dtype=np.float64))
-    if hasattr(value, "iloc"):  # of pandas, whose missing values are not all NaN
+    if hasattr(value, "iloc"):  # pandas has missing values other than NaN
         return np.asarray(value.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(value, dtype=np.float64)
 
@@ -93,9 +93,9 @@ def as_derivative(name: str, value: Any, shape: tuple[int, ...], letters: tuple[
 
 
 def in_shape(array: Array, shape: tuple[int, ...]) -> Array:
-    """Return the array in the ``shape`` if both differ by axes of length one only, and as it is otherwise.
+    """Return the array in the ``shape`` if both differ only by axes of length one, and unchanged otherwise.
 
-    The first axis stays: it is that of the rows. So one output may have an axis, or none.
+    The first axis, of the rows, is never changed. The axis of a single output is thus optional.
 
     >>> in_shape(np.zeros((5, 2)), (5, 1, 2)).shape
     (5, 1, 2)

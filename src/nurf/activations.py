@@ -41,7 +41,7 @@ class Activation(ABC):
     width : float or array of shape (N,)
         The width delta, or one width for each neuron. Zero for the ridge splines themselves.
     n_derivatives : int
-        The highest derivative that is a function.
+        The highest order of derivatives that are functions.
     """
 
     order: int
@@ -113,7 +113,7 @@ class Activation(ABC):
 class ReLUPower(Activation):
     """The ridge spline ``sigma_s(t) = max(0, t)^(s-1) / (s-1)!`` with ``power = s - 1``; ``sigma_s(0) = 0``.
 
-    It has ``power`` derivatives (the last one exists almost everywhere).
+    The spline has ``power`` derivatives, the last of which exists almost everywhere.
     """
 
     power: int = 2
@@ -211,11 +211,11 @@ class SmoothActivation(Activation):
 
 
 def logistic(u: Array) -> Array:
-    """Return ``1 / (1 + exp(-u))`` in the memory of ``u``, accurate to a few roundings of itself, small ones too.
+    """Return ``1 / (1 + exp(-u))``, computed in place, with a relative error of a few rounding errors.
 
     NumPy's exponential is vectorised: this takes a third of the time of SciPy's ``expit``.
     """
-    with np.errstate(over="ignore"):  # where the result is zero
+    with np.errstate(over="ignore"):  # the result is zero there
         np.exp(np.negative(u, out=u), out=u)
     u += 1.0
     return np.asarray(np.reciprocal(u, out=u))
@@ -243,7 +243,7 @@ class Sigmoid(SmoothActivation):
     def unit_and_slope(self, u: Array) -> tuple[Array, Array]:
         """Return ``(1 + t) / 2`` and ``(1 - t^2) / 4`` for ``t = tanh(u / 2)``, with an error of 1e-16.
 
-        The error is the same where they are smaller themselves. NumPy's tanh is much faster than SciPy's expit.
+        The error is absolute: small values are less accurate. NumPy's tanh is much faster than SciPy's expit.
         """
         u *= 0.5
         t = np.tanh(u, out=u)
@@ -255,7 +255,7 @@ class Sigmoid(SmoothActivation):
 
 
 class Softplus(SmoothActivation):
-    """The softplus function ``delta log(1 + exp(t / delta))``: smoothed ``sigma_2``. Its derivative is ``Sigmoid``."""
+    """The softplus function ``delta log(1 + exp(t / delta))``, a smoothed ``sigma_2`` with derivative ``Sigmoid``."""
 
     order: ClassVar[int] = 2  # type: ignore[misc]
 

@@ -29,7 +29,8 @@ class Jet:
         The values of one output or of ``k`` outputs. NaN in all outputs of a row if only derivatives are known there.
     gradients : array of shape (n, d) or (n, k, d), optional
         The gradients. Unknown partial derivatives are NaN. If there are ``frames``, the projections of the gradients
-        onto their span. As for Hessians, axes of length one may be left out or added: one output needs none.
+        onto their span. Axes of length one may be omitted or added, as for Hessians: the axis of a single output is
+        optional.
     hessians : array of shape (n, d, d) or (n, k, d, d), optional
         The Hessians. Unknown entries are NaN.
     sample_weight : array of shape (n,), optional
@@ -133,7 +134,7 @@ class Jet:
         return np.asarray(~np.isnan(self.y if self.y.ndim == 1 else self.y[:, 0]))
 
     def has_derivative(self, order: int) -> Mask:
-        """Return the mask of the rows where derivatives of the ``order`` are known, at least in part, of shape (n,)."""
+        """Return the mask of the rows where derivatives of the ``order`` are at least partly known, of shape (n,)."""
         derivatives = self.derivatives(order)
         if derivatives is None:
             return np.zeros(len(self), bool)
@@ -147,7 +148,7 @@ class Jet:
         return np.ones(self.n_samples) if self.sample_weight is None else self.sample_weight
 
     def derivatives(self, order: int) -> Array | None:
-        """Return the gradients for ``order=1``, the Hessians for ``order=2``, or None if there are none."""
+        """Return the gradients for ``order=1`` or the Hessians for ``order=2``; None if there are none."""
         array: Array | None = getattr(self, DERIVATIVE_KINDS[order])
         return array
 
@@ -183,7 +184,7 @@ class Jet:
         return jet if kinds else jet.with_values()
 
     def _with(self, **fields: Any) -> Jet:
-        """Return a copy with some fields replaced. They come from valid jets and are not validated again."""
+        """Return a copy with some fields replaced by fields of valid jets, which are not validated again."""
         return unchecked(**(vars(self) | fields))
 
     def with_values(self) -> Jet:
@@ -204,7 +205,7 @@ class Jet:
         return self._with(y=y, gradients=combine(self.gradients), hessians=combine(self.hessians))
 
     def fill_unknown(self, other: Jet) -> Jet:
-        """Return a copy whose unknown derivatives are those of ``other``, a jet at the same points."""
+        """Return a copy with unknown derivatives taken from ``other``, a jet at the same points."""
 
         def fill(mine: Array | None, others: Array | None) -> Array | None:
             return others if mine is None else mine if others is None else np.where(np.isnan(mine), others, mine)
@@ -226,9 +227,9 @@ class Jet:
         return self._with(**{name: None if array is None else array[rows] for name, array in vars(self).items()})
 
     def __add__(self, other: Jet) -> Jet:
-        """Return the jet at the points of both jets, those of ``other`` last.
+        """Return the jet at all points, followed by the points of ``other``.
 
-        Derivatives that only one of them has are unknown at the points of the other.
+        Derivatives that only one of the jets has are unknown at the points of the other.
         """
         if self.y.shape[1:] != other.y.shape[1:] or self.n_features != other.n_features:
             raise ValueError(
@@ -256,7 +257,7 @@ class Jet:
         )
 
     def _framed(self, other: Jet) -> Jet:
-        """Return a copy with frames of the same size as those of ``other``; the jet itself if neither has frames."""
+        """Return a copy with frames of the same size as the frames of ``other``; the jet itself if neither has any."""
         if self.frames is None and other.frames is None:
             return self
         n, d = self.X.shape
@@ -308,7 +309,7 @@ def unchecked(
     derivative_weight: Array | None = None,
     frames: Array | None = None,
 ) -> Jet:
-    """Return a jet of arrays that were computed from valid ones: they are not validated, as those of users are."""
+    """Return a jet of arrays that were computed from valid arrays, without validation."""
     jet = object.__new__(Jet)
     vars(jet).update(
         X=X,
@@ -333,7 +334,7 @@ def from_callable(f: Callable[[Any], Any], X: Any, *, order: int = 1, backend: B
     X : array of shape (n, d)
         The points.
     order : {1, 2}, default=1
-        2 to compute Hessians too.
+        1 to compute gradients, 2 to compute Hessians as well.
     backend : {"auto", "jax", "torch", "finite_differences", "complex_step"}, default="auto"
         See ``nurf.differentiation.derivatives``. "auto" uses the framework in which ``f`` is written.
 
@@ -348,9 +349,9 @@ def from_callable(f: Callable[[Any], Any], X: Any, *, order: int = 1, backend: B
 
 
 def projections(name: str, slopes: Any, directions: Any, X: Array, y: Array) -> tuple[Array, Array]:
-    """Return the frames (n, r, d) and projected gradients of derivatives along directions, as for ``Jet.along``.
+    """Return the frames (n, r, d) and projected gradients of directional derivatives, as for ``Jet.along``.
 
-    ``name`` is that of the slopes in error messages.
+    ``name`` is the name of the slopes in error messages.
     """
     V, slopes = as_finite("directions", directions), as_finite_or_nan(name, slopes)
     if V.ndim not in (2, 3) or (*V.shape[:1], *V.shape[-1:]) != X.shape:
@@ -378,7 +379,7 @@ def spans(directions: Array, slopes: Array) -> tuple[Array, Array]:
     units = np.divide(units, sizes, where=sizes > 0, out=units)
     lengths = (largest * sizes)[..., 0].reshape(len(slopes), *[1] * (slopes.ndim - 2), -1)
     scaled = slopes / np.where(lengths > 0, lengths, 1.0)
-    if directions.shape[1] == 1:  # keeps components that are small because of their unit, which rotations would not
+    if directions.shape[1] == 1:  # a rotation would lose components that are small because of their units
         return units, scaled * np.reshape(units, (len(units), *[1] * (slopes.ndim - 2), -1))
     left, values, frames = np.linalg.svd(units, full_matrices=False)
     kept = values > 1e-8 * np.maximum(values[:, :1], np.finfo(float).tiny)

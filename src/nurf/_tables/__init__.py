@@ -1,12 +1,12 @@
-"""Tables in files: samples by the names of columns, with errors that say where in the file something is wrong."""
+"""Tables in files: samples by column names, with errors that name the place in the file."""
 
-from nurf._tables._columns import Choice, Roles
+from nurf._tables._columns import ColumnChoice, Roles
 from nurf._tables._files import KINDS, read_table, require_target, write_bytes, write_table, write_text
 from nurf._tables._samples import Samples, inputs_of
 
 __all__ = [
     "KINDS",
-    "Choice",
+    "ColumnChoice",
     "Roles",
     "Samples",
     "inputs_of",

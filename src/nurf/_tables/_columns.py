@@ -1,4 +1,4 @@
-"""Which columns are inputs, targets and partial derivatives."""
+"""The roles of columns: inputs, targets and partial derivatives."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ TARGET = "{target}"
 
 @dataclass(frozen=True)
 class Roles:
-    """What columns stand for.
+    """The roles of the columns of a table.
 
     Parameters
     ----------
     inputs, targets : tuple of str
     partials : tuple of dict
-        For each target, the columns of its partial derivatives by input. Empty if there are none.
+        For each target, a dict from inputs to the columns of the partial derivatives. Empty if there are none.
     """
 
     inputs: tuple[str, ...]
@@ -28,17 +28,17 @@ class Roles:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Names or patterns of columns, as ``*`` and ``?`` in the names of files.
+class ColumnChoice:
+    """Names of columns, or patterns with ``*`` and ``?`` as for file names.
 
     Parameters
     ----------
     targets : tuple of str
     gradients : tuple of str, optional
-        Columns of partial derivatives. ``{target}`` stands for the name of each target, and must be there if there are
-        several targets.
+        Columns of partial derivatives. ``{target}`` is replaced by the name of each target, and is required if there
+        are several targets.
     inputs : tuple of str, optional
-        By default all columns that are nothing else.
+        Default is all remaining columns.
     ignored : tuple of str, optional
         Columns that are not used.
     """
@@ -49,9 +49,9 @@ class Choice:
     ignored: tuple[str, ...] = ()
 
     def roles(self, columns: Sequence[str]) -> Roles:
-        """Return what the columns of a table stand for.
+        """Return the roles of the columns of a table.
 
-        A column of partial derivatives belongs to the input with whose name its own ends, as in ``d_x1``, ``dy_x1`` or
+        The name of a column of partial derivatives ends with the name of the input, as in ``d_x1``, ``dy_x1`` or
         ``dy/dx1``.
         """
         targets = _found("target", self.targets, columns)
@@ -82,7 +82,7 @@ class Choice:
 
 
 def _found(role: str, patterns: Sequence[str], columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that have one of the names or fit one of the patterns, in the order of these."""
+    """Return the columns that match one of the names or patterns, in the order of the patterns."""
     found: dict[str, None] = {}
     for place, pattern in enumerate(patterns):
         if pattern in patterns[:place]:
@@ -95,19 +95,19 @@ def _found(role: str, patterns: Sequence[str], columns: Sequence[str]) -> tuple[
 
 
 def _by_input(group: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
-    """Return the columns of partial derivatives by input."""
+    """Return a dict from inputs to columns of partial derivatives."""
     partials: dict[str, str] = {}
     for column, owner in zip(group, partial_owners(group, inputs), strict=True):
         if owner is None:
             raise ValueError(
-                f"gradient column {column!r} belongs to no input: its name must end with that of one of "
+                f"gradient column {column!r} belongs to no input: its name must end with one of "
                 f"{_listed(inputs)}, as in 'dy_{inputs[0]}' or 'dy/d{inputs[0]}'"
             )
         if owner in partials:
             raise ValueError(f"gradient columns {partials[owner]!r} and {column!r} both belong to input {owner!r}")
         partials[owner] = column
     lacking = [name for name in inputs if name not in partials]
-    if lacking:  # a name that fits two inputs could belong to one of them
+    if lacking:  # a name that matches two inputs belongs to only one of them
         raise ValueError(
             f"there must be a gradient column for each input, got none for {_listed(lacking)}: cells of unknown "
             "derivatives may be empty"
@@ -116,7 +116,7 @@ def _by_input(group: Sequence[str], inputs: Sequence[str]) -> dict[str, str]:
 
 
 def _require_no_derivatives(inputs: Sequence[str], targets: Sequence[str]) -> None:
-    """Raise an error if inputs that nobody named look like derivatives of a target by others of them."""
+    """Raise an error if default inputs look like derivatives of a target with respect to other inputs."""
     for target in targets:
         starts = tuple(f"{d}{gap}{target}{end}" for d in "d∂" for gap in ("", "_") for end in "_/")
         slopes = [name for name in inputs if name.startswith(starts)]
@@ -126,7 +126,7 @@ def _require_no_derivatives(inputs: Sequence[str], targets: Sequence[str]) -> No
             start = next(start for start in starts if owned[0].startswith(start))
             raise ValueError(
                 f"column {owned[0]!r} looks like a derivative of {target!r}: add --gradients '{start}*', or name the "
-                "inputs by --inputs"
+                "inputs with --inputs"
             )
 
 

@@ -25,22 +25,22 @@ from nurf.files._container import write_atomically
 
 STANDARD = Path("-")  # the standard input or output
 SEPARATORS = ",;\t"
-PRECISION = "float_precision"  # deprecated since it is the default
+PRECISION = "float_precision"  # pandas deprecates the option, whose value is now the default
 EXACT: Any = {PRECISION: "round_trip"} if PRECISION in signature(pd.read_csv).parameters else {}
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of a file.
+    """The table in a file.
 
     Parameters
     ----------
     frame : DataFrame
-        Its index are the lines of the file, or the numbers of the rows, from 1 on.
+        The columns. The index is the line numbers of the file, or the row numbers, from 1 on.
     name : str
         The name of the file.
     row : str
-        What a row is called: "line" or "row".
+        The word for a row in messages: "line" or "row".
     """
 
     frame: Any
@@ -49,14 +49,14 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """Return the table in a file, whose suffix says its kind. ``-`` is the standard input, with CSV.
+    """Return the table in a file, whose suffix determines its format. ``-`` is the standard input, as CSV.
 
     Raises
     ------
     OSError
-        If there is no such file.
+        If the file does not exist.
     ValueError
-        If the file is no table; the message names it.
+        If the file is not a table; the message names the file.
     """
     reader = _read_csv if path == STANDARD else _kind_of(path).read
     name = "standard input" if path == STANDARD else path.name
@@ -64,8 +64,8 @@ def read_table(path: Path) -> Table:
         table = reader(path)
     except ImportError:
         raise
-    except Exception as error:  # whatever a damaged file makes readers raise
-        if getattr(error, "filename", None) is not None:  # it cannot be opened
+    except Exception as error:  # a damaged file can make readers raise any error
+        if getattr(error, "filename", None) is not None:  # the file cannot be opened
             raise
         raise ValueError(f"{name}: {error}") from error
     repeated = [column for column, count in Counter(table.frame.columns).items() if count > 1]
@@ -77,30 +77,30 @@ def read_table(path: Path) -> Table:
 
 
 def write_table(frame: Any, path: Path) -> None:
-    """Write a frame to a file, whose suffix says its kind, in one step. ``-`` is the standard output, with CSV."""
+    """Write a frame to a file atomically; the suffix determines the format. ``-`` is the standard output, as CSV."""
     if path != STANDARD:
         write_bytes(_kind_of(path).write(frame), path)
         return
     try:
         frame.to_csv(sys.stdout, index=False)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads it has enough, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it exits
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python reports an error at exit
 
 
 def write_text(text: str, path: Path) -> None:
-    """Write a text to a file in one step, in UTF-8."""
+    """Write a text to a file atomically, in UTF-8."""
     write_bytes(text.encode(), path)
 
 
 def write_bytes(data: bytes, path: Path) -> None:
-    """Write a file in one step."""
+    """Write bytes to a file atomically."""
     require_target(path)
     write_atomically(path, [data])
 
 
 def require_target(path: Path, table: bool = False) -> None:
-    """Raise an error if a file, or one of a kind of tables, cannot be written: to be called before any work."""
+    """Raise an error if a file cannot be written, or is no known kind of table; called before any work."""
     if table and path == STANDARD:
         return
     if path.is_dir():
@@ -115,7 +115,7 @@ def require_target(path: Path, table: bool = False) -> None:
 
 
 def _read_csv(path: Path) -> Table:
-    """Return a table whose index are lines: the names of the columns are in line 1."""
+    """Return the table in a CSV file, indexed by lines; the column names are in line 1."""
     if path == STANDARD:
         text = sys.stdin.read().removeprefix("\ufeff")
         return Table(_parsed(lambda: io.StringIO(text)), "standard input", "line")
@@ -123,7 +123,7 @@ def _read_csv(path: Path) -> Table:
 
 
 def _parsed(source: Callable[[], Any]) -> Any:
-    """Return the frame of a text, which ``source`` gives from its start each time."""
+    """Return the frame of a text; each call of ``source`` returns the text from its start."""
     options: dict[str, Any] = {"skip_blank_lines": False, "skipinitialspace": True, "encoding": "utf-8-sig"}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", f".*{PRECISION}")
@@ -132,7 +132,7 @@ def _parsed(source: Callable[[], Any]) -> Any:
         separator = max(found, key=lambda separator: len(found[separator]))
         names = found[separator]
         if not any(name.strip() for name in names):
-            raise ValueError("the first line must hold the names of the columns, got an empty one")
+            raise ValueError("the first line must hold the names of the columns, got an empty line")
         numbers = [name for name in names if _is_number(name)]
         if numbers:
             raise ValueError(f"the first line must hold the names of the columns, got the number {numbers[0].strip()}")
@@ -146,7 +146,7 @@ def _parsed(source: Callable[[], Any]) -> Any:
 
 
 def _names(source: Any, separator: str, options: dict[str, Any]) -> list[str]:
-    """Return the entries of the first row; those in quotes may contain separators and line breaks."""
+    """Return the entries of the first row; quoted entries may contain separators and line breaks."""
     try:
         row = pd.read_csv(source, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
     except pd.errors.EmptyDataError:
@@ -163,7 +163,7 @@ def _is_number(text: str) -> bool:
 
 
 def _read_parquet(path: Path) -> Table:
-    with path.open("rb"):  # so that a missing file is an OSError, whatever reads it
+    with path.open("rb"):  # so that a missing file is an OSError for every Parquet engine
         pass
     frame = _with_arrow(lambda: pd.read_parquet(path))
     frame.columns = [str(name) for name in frame.columns]
@@ -174,7 +174,7 @@ def _read_npz(path: Path) -> Table:
     """Return the arrays of an NPZ file as columns.
 
     ``X`` of shape (n, d) is ``x0, x1, ...``; ``y`` (n, k) is ``y0, y1, ...``; ``gradients`` (n, d) or (n, k, d) is
-    ``dy_x0, ...`` or ``dy0_x0, ...``. Others must have shape (n,).
+    ``dy_x0, ...`` or ``dy0_x0, ...``. Other arrays must have shape (n,).
     """
     columns: dict[str, Any] = {}
     with path.open("rb") as file:
@@ -185,7 +185,7 @@ def _read_npz(path: Path) -> Table:
                 columns |= _npz_columns(name, arrays[name])
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"all arrays must have as many rows, got {lengths}")
+        raise ValueError(f"all arrays must have the same number of rows, got {lengths}")
     frame = pd.DataFrame(columns)
     return Table(frame.set_axis(range(1, len(frame) + 1)), path.name, "row")
 
@@ -231,7 +231,7 @@ def _with_arrow(call: Callable[[], Any]) -> Any:
 
 @dataclass(frozen=True)
 class Kind:
-    """How files of one kind are read and written."""
+    """The functions that read and write files of one format."""
 
     read: Callable[[Path], Table]
     write: Callable[[Any], bytes]

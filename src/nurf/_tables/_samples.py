@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nurf._tables._columns import Choice, Roles
+from nurf._tables._columns import ColumnChoice, Roles
 from nurf._tables._files import Table
 from nurf._types import Array
 
@@ -21,14 +21,14 @@ class Samples:
     Parameters
     ----------
     X : DataFrame of shape (n, d)
-        The inputs; its index are the lines or rows of the file.
+        The inputs, indexed by the lines or rows of the file.
     y : array of shape (n,) or (n, k)
-        The targets; (n,) if there is one.
+        The targets; of shape (n,) if there is one target.
     gradients : array of shape (n, d) or (n, k, d), or None
-        NaN if unknown.
+        The gradients; NaN if unknown.
     roles : Roles
     notes : tuple of str
-        What a user should know about the data.
+        Remarks on the data for the user.
     """
 
     X: Any
@@ -38,10 +38,10 @@ class Samples:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, table: Table, choice: Choice, vary: bool = True) -> Samples:
-        """Return the samples of a table; raise a ``ValueError`` that names column and line if something is wrong.
+    def of(cls, table: Table, choice: ColumnChoice, vary: bool = True) -> Samples:
+        """Return the samples of a table; raise a ``ValueError`` that names the column and line of an invalid cell.
 
-        Rows without a value of a target are left out. Inputs and targets must ``vary``, or nothing can be learned.
+        Rows with a missing target are left out. If ``vary`` is true, constant inputs and targets are errors.
         """
         roles = choice.roles([str(name) for name in table.frame.columns])
         X = inputs_of(table, roles.inputs)
@@ -71,7 +71,7 @@ def inputs_of(table: Table, names: Sequence[str]) -> Any:
 
 
 def _numbers(table: Table, name: str, unknown: bool = False) -> Array:
-    """Return a column as numbers, NaN for empty cells if ``unknown`` ones are allowed."""
+    """Return a column as numbers, with NaN for empty cells, which are allowed only if ``unknown`` is true."""
     column = table.frame[name]
     if column.dtype.kind in "iuf":
         numbers = column.to_numpy(dtype=np.float64)

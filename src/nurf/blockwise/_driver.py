@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import add
 from typing import ClassVar, Protocol, TypeVar
@@ -13,12 +14,16 @@ import numpy as np
 from nurf._scaling import Kind, Scaling, is_ball
 from nurf.blockwise._checkpoint import Checkpoint
 from nurf.data import Stream, Summary, Units, canonical, radius, relative, summarised, weighted
+from nurf.engines import Fit
 from nurf.jets import Jet
+
+PASS_SHARE = 0.7  # of the time that is left may be taken by a pass over all blocks, as it is predicted
 
 FirstFit = TypeVar("FirstFit")
 State = TypeVar("State")
 Absorbed = TypeVar("Absorbed")
 Result = TypeVar("Result", covariant=True)
+AnyFit = TypeVar("AnyFit", bound=Fit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,18 +37,22 @@ class Survey:
         The extent of the data, and two samples of rows.
     seed : int
         Of the samples.
+    seconds : float
+        Time that the pass took.
     """
 
     stream: Stream
     summary: Summary
     seed: int
+    seconds: float
 
     @classmethod
     def of(cls, stream: Stream, seed: int, max_rows: int) -> Survey:
         """Return what a pass over the blocks finds out, with at most ``max_rows`` rows in the first sample."""
+        start = time.perf_counter()
         summary = stream.map_reduce(partial(summarised, seed=seed, n_raced=max_rows), add)
         summary.require_weights()
-        return cls(stream, summary, seed)
+        return cls(stream, summary, seed, time.perf_counter() - start)
 
     def all_rows(self) -> Jet | None:
         """Return all rows as ``fit`` takes them from arrays in memory, or None if they are too many for the samples."""
@@ -61,7 +70,7 @@ class Survey:
         """Return the blocks and their samples in scaled units."""
         units = Units(scaling, self.summary.mean_weight)
         sample, held = (weighted(kept, units) for kept in (self.summary.raced, self.summary.held))
-        return Blocks(self.stream, self.summary, self.seed, units, sample, held)
+        return Blocks(self.stream, self.summary, self.seed, self.seconds, units, sample, held)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,3 +129,9 @@ def fit_in_blocks(
     result = way.finish(blocks, fit, way.absorb(blocks, fit, state, lambda state: file.write(fit, state)))
     file.remove()
     return result
+
+
+def with_errors_at(fit: AnyFit, held: Jet) -> AnyFit:
+    """Return a fit with its errors at rows that it did not see, which have the weights of the rows they stand for."""
+    weights = held.weights(0)
+    return replace(fit, output_errors=np.sqrt(weights @ fit.network.errors(held) ** 2 / weights.sum()))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import add
 from typing import Any, ClassVar
@@ -11,19 +12,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nurf._scaling import Scaling
-from nurf._types import Array, Precision
-from nurf.blockwise._driver import Blocks
+from nurf._types import Array, Index, Precision
+from nurf.blockwise._driver import PASS_SHARE, Blocks, with_errors_at
+from nurf.choosing import Clock, TimeUpError
 from nurf.data import HELD_ROWS, Block, Reservoir, Tree, Units, read_block, uniform_numbers, weighted
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._fit import ShallowFit
 from nurf.engines._outer import fit_ridge
-from nurf.engines._progress import watch_blocks
+from nurf.engines._progress import warn_if_long, watch_blocks
+from nurf.engines._sampled import FIRST_SIZE
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import LeaveOneOut, Loss, Rule
-from nurf.solvers.ridge import NormalEquations, Posterior, PrimalRidge
+from nurf.solvers.ridge import HeldOut, NormalEquations, Posterior, PrimalRidge
 from nurf.solvers.ridge._selection import TOLERANCE
 
+SOLVING = 12  # rows, for each neuron, take as long as the solution: 3.7 s for 2400 neurons, and 200,000 rows 26 s
 MANY_ROWS = 20  # for each neuron, with which a smaller alpha costs nothing: ...
 ALPHA_TOLERANCE = 0.005  # ... then the largest alpha within so much of the smallest error is taken, noise included
 
@@ -60,11 +64,14 @@ class Absorb:
         What is fitted.
     dtype : numpy.float64 or numpy.float32
         See ``fit_outer``.
+    held : array of int
+        The numbers of rows in blocks that weigh nothing.
     """
 
     units: Units
     problems: tuple[tuple[Features, Loss], ...]
     dtype: Precision = np.float64
+    held: Index = field(default_factory=lambda: np.empty(0, int))
 
     @classmethod
     def by(cls, fits: tuple[ShallowFit, ...], units: Units, dtype: Precision) -> Absorb:
@@ -72,8 +79,10 @@ class Absorb:
         return cls(units, tuple((fit.network.features, fit.loss) for fit in fits), dtype)
 
     def __call__(self, block: Block) -> Accumulation:
-        """Return the normal equations of a block."""
-        return self.rows(read_block(block))
+        """Return the normal equations of a block, without its held rows."""
+        jet = read_block(block)
+        held = np.isin(block.first + np.arange(len(jet)), self.held)
+        return self.rows(replace(jet, sample_weight=np.where(held, 0.0, jet.weights(0))) if held.any() else jet)
 
     def rows(self, jet: Jet) -> Accumulation:
         """Return the normal equations of rows as they are given."""
@@ -87,18 +96,18 @@ class Absorb:
 def fit_accumulated(
     fit: ShallowFit, equations: NormalEquations, sample: Jet, rule: Rule, alphas: Array | None
 ) -> ShallowFit:
-    """Return the fit with the outer weights of the normal equations, and alpha and the errors chosen anew.
+    """Return the fit with the outer weights of normal equations, and alpha and the errors chosen anew.
 
     Parameters
     ----------
     fit : ShallowFit
         Its features and its loss are kept.
     equations : NormalEquations
-        Those of all rows, with this loss.
+        The normal equations of many rows, with this loss.
     sample : Jet
-        Some of these rows, with the weights that they have there.
+        Rows at which the rule estimates the error, with the weights that they have in the equations.
     rule : Rule
-        How the error is estimated at the sample.
+        How the error is estimated.
     alphas : array of shape (A,) or None
         See ``fit_outer``.
     """
@@ -108,27 +117,22 @@ def fit_accumulated(
     return replace(found, left_out=None, stage=fit.stage, history=fit.history, attempts=fit.attempts)
 
 
-def fit_of_sample(fit: ShallowFit, accumulated: ShallowFit, held: Jet, multiples: Array) -> ShallowFit | None:
-    """Return the fit to the sample with its errors at held rows, or None if that to all rows is as good.
-
-    A Gram matrix of all rows cannot resolve the small alphas that a fit to a sample can have. They help if a smooth
-    function is known without noise, and then more rows do not.
+def with_held_rows(fit: ShallowFit, equations: NormalEquations, held: Jet) -> ShallowFit:
+    """Return the fit to all rows with the alpha, and the errors, of a fit without the held rows.
 
     Parameters
     ----------
-    fit, accumulated : ShallowFit
-        Fits to the sample and to all rows.
+    fit : ShallowFit
+        The fit without these rows.
+    equations : NormalEquations
+        The normal equations of all rows.
     held : Jet
-        Rows that are not in the sample, with their weights.
-    multiples : array of shape (n,)
-        The number of rows for which each of them stands.
+        The held rows, with the weights that they have in the equations.
     """
-    if not fit.precise:
-        return None
-    weights = held.weights(0) * multiples
-    squares = (held.y - fit.network.value(held.X)).reshape(len(held), -1) ** 2
-    errors = replace(fit, output_errors=np.sqrt(weights @ squares / weights.sum()))
-    return errors if errors.error < accumulated.error else None
+    ridge = PrimalRidge(fit.network.features, held, fit.loss, equations)
+    (coefficients,) = ridge.solve(np.array([fit.alpha * (ridge.feature_energy or 1.0)]))
+    network = replace(fit.network, coefficients=coefficients.reshape(fit.network.coefficients.shape))
+    return replace(fit, network=network, ridge_alpha=fit.alpha * (ridge.feature_energy or 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +162,7 @@ class Solution:
     @classmethod
     def of_all_rows(cls, fit: ShallowFit, scaling: Scaling, held: Jet, n_rows: int) -> Solution:
         """Return the solution for a fit to ``n_rows`` rows, of which ``held`` is a sample."""
-        fit, rule = fit.with_unseen(scaling.unseen), f"leave-one-out at {len(held)} samples"
+        fit, rule = fit.with_unseen(scaling.unseen), f"errors at {len(held)} samples that left the fit"
         return cls(fit, scaling, _posterior(fit, held, n_rows=n_rows), held, n_rows, rule)
 
     @classmethod
@@ -178,7 +182,8 @@ class SampledBlocks:
     """How sampled networks are fitted to data in blocks.
 
     Settings are raced on the sample. A pass over the blocks adds up the normal equations of the network that won, and
-    of others that may be better on all rows. Alpha and the error come from held rows, which leave the fit in turn.
+    of others that may be better on all rows, without the held rows. Alpha, the network and the error come from the held
+    rows, which are the same for all of them; then they are added to the equations of the best.
 
     Parameters
     ----------
@@ -197,6 +202,24 @@ class SampledBlocks:
     dtype: Precision
     verbose: int
 
+    def affordable(self, fit: ShallowFit, blocks: Blocks, largest: int, clock: Clock) -> int:
+        """Return how many neurons a fit to all rows can have, at most ``largest``, in the time that a clock leaves.
+
+        The normal equations of the held rows are timed. Those of all rows take longer with the square of the number of
+        neurons, the solution with its third power. Raises ``TimeUpError`` if there is no time for ``FIRST_SIZE``.
+        """
+        held, n_neurons = blocks.summary.held.jet, fit.network.features.n_neurons
+        start = time.perf_counter()
+        Absorb.by((fit,), blocks.units, self.dtype).rows(held)
+        of_row = (time.perf_counter() - start) / (len(held) * n_neurons**2)
+        n_rows, of_neuron = blocks.summary.n_rows + len(blocks.sample), SOLVING / (1 + len(fit.loss.orders))
+        left, size = PASS_SHARE * clock.left - blocks.seconds, largest
+        while of_row * size**2 * (n_rows + of_neuron * size) > left:
+            size = int(0.95 * size)
+            if size < min(FIRST_SIZE, n_neurons):
+                raise TimeUpError
+        return size
+
     def fit(self, blocks: Blocks, rng: np.random.Generator) -> tuple[ShallowFit, ...]:
         """Return the winner of the race on the sample, and others that may be better on all rows."""
         return blocks.stream.call(partial(self.race, blocks.sample, rng))
@@ -208,33 +231,46 @@ class SampledBlocks:
         state: Tree[Accumulation] | None,
         after: Callable[[Tree[Accumulation]], None] | None,
     ) -> Accumulation:
-        """Return the normal equations of all blocks."""
-        task, n_rows = Absorb.by(fit, blocks.units, self.dtype), blocks.summary.n_rows
-        progress = watch_blocks(n_rows, task.problems, self.verbose)
+        """Return the normal equations of all blocks without the held rows."""
+        task = replace(Absorb.by(fit, blocks.units, self.dtype), held=blocks.summary.held.rows)
+        n_rows, n_held = blocks.summary.n_rows, len(task.held)
+        warn_if_long(n_rows, task.problems)
         watchers = [] if after is None else [after]
+
+        def done(tree: Tree[Accumulation]) -> int:
+            return n_held + sum(total.n_rows for _, total in tree.runs)
+
+        before = done(Tree() if state is None else state)
+        progress = watch_blocks("samples added up", n_rows, before, self.verbose)
         if progress is not None:
-            watchers.append(lambda tree: progress(sum(total.n_rows for _, total in tree.runs)))
+            watchers.append(lambda tree: progress(done(tree)))
 
         def watch(tree: Tree[Accumulation]) -> None:
             for watcher in watchers:
                 watcher(tree)
 
         total = blocks.stream.map_reduce(task, add, state, watch if watchers else None)
-        if total.n_rows != n_rows:
-            raise ValueError(f"blocks must be the same each time, got {n_rows} rows and then {total.n_rows}")
+        if total.n_rows + n_held != n_rows:
+            got = f"{n_rows} rows and then {total.n_rows + n_held}"
+            raise ValueError(f"blocks must be the same each time, got {got}")
         return total
 
     def finish(self, blocks: Blocks, fit: tuple[ShallowFit, ...], absorbed: Accumulation) -> Solution:
-        """Return the fit with the smallest error at the held rows: of the fits to all rows, and that to the sample."""
-        units, summary = blocks.units, blocks.summary
-        held, multiples = units(summary.held.jet), summary.held.multiples
-        rule, pairs = LeaveOneOut(multiples=multiples), zip(fit, absorbed.equations, strict=True)
-        to_all = [fit_accumulated(first, equations, held, rule, self.alphas) for first, equations in pairs]
-        best = min(to_all, key=lambda found: found.error)
-        of_sample = fit_of_sample(fit[0], best, held, multiples)
-        if of_sample is None:
-            return Solution.of_all_rows(best, units.scaling, blocks.held, summary.n_rows)
-        return Solution.of_sample(of_sample, units.scaling, blocks.sample, summary.n_rows)
+        """Return the fit with the smallest error at the held rows: of the fits to all rows, and the one to the sample.
+
+        A Gram matrix of all rows cannot resolve the small alphas that a fit to a sample can have. They help if a smooth
+        function is known without noise, and then more rows do not.
+        """
+        units, summary, held = blocks.units, blocks.summary, blocks.held
+        rule, pairs = HeldOut(held, np.arange(len(held))), zip(fit, absorbed.equations, strict=True)
+        to_others = [fit_accumulated(first, equations, held, rule, self.alphas) for first, equations in pairs]
+        place = min(range(len(fit)), key=lambda place: to_others[place].error)
+        of_sample = with_errors_at(fit[0], held)
+        if of_sample.precise and of_sample.error < to_others[place].error:
+            return Solution.of_sample(of_sample, units.scaling, blocks.sample, summary.n_rows)
+        (more,) = Absorb.by((fit[place],), units, self.dtype).rows(summary.held.jet).equations
+        best = with_held_rows(to_others[place], absorbed.equations[place] + more, held)
+        return Solution.of_all_rows(best, units.scaling, held, summary.n_rows)
 
 
 @dataclass(frozen=True, eq=False)

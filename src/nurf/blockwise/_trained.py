@@ -9,12 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from nurf.blockwise._driver import Blocks
+from nurf.blockwise._driver import PASS_SHARE, Blocks, with_errors_at
+from nurf.choosing import Clock, TimeUpError
 from nurf.data import Block, read_block
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._deep import DeepSpec, as_network, as_parameters, in_training_units, squared_errors
 from nurf.engines._deep_fit import ALL_BLOCKS, DeepCycle, DeepFit
-from nurf.engines._progress import watch_attempts, watch_cycles
+from nurf.engines._progress import watch_attempts, watch_blocks, watch_cycles
 from nurf.engines._trained import fit_trained, last_loss, network_in_training_units
 from nurf.jets import Jet
 from nurf.solvers import VALUES_ONLY
@@ -96,14 +97,14 @@ class BlockTraining:
         fit = replace(
             before,
             network=network,
-            output_errors=crossfit.output_errors,
             crossfit=crossfit,
             folds=replace(before.folds, networks=(network,)),
         )
         valued = held.with_values()
         error = float(np.sqrt(np.average(squared_errors(network, valued), weights=valued.weights(0))))
         done = DeepCycle(so_far + state.run.step, last_loss((state.run,)), error, state.seconds, ALL_BLOCKS)
-        return (replace(fit, history=(*before.history, done)) if fit.error < before.error else before), done
+        fit, before = with_errors_at(replace(fit, history=(*before.history, done)), held), with_errors_at(before, held)
+        return (fit if fit.error < before.error else before), done
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +150,18 @@ class TrainedBlocks:
     longer: bool
     verbose: int
 
+    def in_time(self, fit: DeepFit, blocks: Blocks, clock: Clock) -> tuple[TrainedBlocks, bool]:
+        """Return the way with as many steps as a clock leaves time for, and whether these are all.
+
+        Steps take as long as on the sample. Raises ``TimeUpError`` if there is time for less than a small share.
+        """
+        wanted, seconds = self._training(blocks, fit).spec.n_steps, sum(cycle.seconds for cycle in fit.history)
+        left = PASS_SHARE * clock.left - blocks.seconds
+        n_steps = int(min(wanted, max(left, 0.0) * fit.n_steps / seconds))
+        if n_steps < self.spec.options.cycle(SAMPLE_SHARE, self.spec.n_steps):
+            raise TimeUpError
+        return replace(self, spec=replace(self.spec, n_steps=n_steps), longer=False), n_steps == wanted
+
     def fit(self, blocks: Blocks, rng: np.random.Generator) -> DeepFit:
         """Return the fit to the sample, after a share of the steps."""
         first = replace(self.spec, n_steps=self.spec.options.cycle(SAMPLE_SHARE, self.spec.n_steps))
@@ -166,8 +179,18 @@ class TrainedBlocks:
             return training.advanced(state, blocks.units(jet[trains]))
 
         state = training.start() if state is None else state
-        while state.number < training.n_passes * training.n_blocks:
-            state = blocks.stream.fold(advanced, state, state.number % training.n_blocks, after)
+        total = training.n_passes * training.n_blocks
+        progress = watch_blocks(f"blocks in {training.n_passes} passes trained on", total, state.number, self.verbose)
+        watchers = [] if after is None else [after]
+        if progress is not None:
+            watchers.append(lambda state: progress(state.number))
+
+        def watch(state: BlockRun) -> None:
+            for watcher in watchers:
+                watcher(state)
+
+        while state.number < total:
+            state = blocks.stream.fold(advanced, state, state.number % training.n_blocks, watch)
             if not state.number or state.number % training.n_blocks:
                 raise ValueError(f"blocks must be the same each time, got {training.n_blocks} and then another number")
         return replace(state, seconds=time.perf_counter() - began)

@@ -80,7 +80,8 @@ def decide(
         finished = False
     finalists, last = tuple(best_effort(best, policy) for best in ordered), tuple(best[-1] for best in ordered)
     winner = simplest(finalists, policy)
-    optimism = selection_optimism(winner.evidence, [each.evidence for each in outcome.judged], policy.n_draws)
+    candidates = [each.evidence for each in outcome.judged]
+    optimism = selection_optimism(winner.evidence, candidates, policy.factor, policy.n_draws)
     return Choice(
         winner,
         optimism,

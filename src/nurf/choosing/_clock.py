@@ -27,6 +27,11 @@ class Clock:
         self._counts = True
 
     @property
+    def left(self) -> float:
+        """The seconds until the deadline."""
+        return self.deadline - time.perf_counter()
+
+    @property
     def is_over(self) -> bool:
         """Whether the deadline has passed and counts."""
         return self._counts and time.perf_counter() > self.deadline

@@ -110,26 +110,32 @@ def _mean_and_spread(numbers: Array, weights: Array) -> tuple[float, float]:
     return mean, float(np.sqrt(weights**2 @ (numbers - mean) ** 2)) / float(weights.sum())
 
 
-def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], n_draws: int) -> float:
+def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], factor: float, n_draws: int) -> float:
     """Return the factor by which the error of a winner is too small because it is the best of several candidates.
 
-    Samples are drawn with replacement. The candidate ``c`` with the smallest error at the drawn samples is judged at
-    the samples that were not drawn, and so is the winner ``w``. With the mean squares ``in`` and ``out`` at both::
+    Samples are drawn with replacement. The candidate with the smallest mean square error at the drawn samples is judged
+    at the samples that were not drawn, and so is the winner (Tsamardinos, Greasidou and Borboudakis 2018,
+    doi:10.1007/s10994-018-5714-4). With the means of both over all draws::
 
-        log factor^2 = mean log(out_c / in_c) - mean log(out_w / in_w), at least 0.
-
-    The second term is what few large errors do to the ratio without any choice.
+        factor^2 = mean square of the chosen / mean square of the winner, at least 1.
 
     Parameters
     ----------
     winner : Evidence
     candidates : sequence of Evidence
-        All candidates among which the winner was chosen; those that were judged at other samples do not count.
+        All candidates among which the winner was chosen. Candidates that were judged at other samples do not count.
+    factor : float
+        Nor do candidates whose error is larger by this factor: they could not have won, and if a single huge error is
+        the reason, draws without it would choose them.
     n_draws : int
     """
     judges = winner.judges
     n = int(np.count_nonzero(judges))
-    rivals = [each for each in candidates if np.array_equal(each.judges, judges) and each is not winner]
+    rivals = [
+        each
+        for each in candidates
+        if each is not winner and np.array_equal(each.judges, judges) and each.error <= factor * winner.error
+    ]
     if not rivals or n < 2:
         return 1.0
     squares = np.stack([np.sum(each.errors[judges] ** 2, axis=1) for each in (winner, *rivals)], axis=1)
@@ -142,6 +148,5 @@ def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], n_draws
     inside, outside = (
         np.maximum(drawn @ squares / drawn.sum(axis=1)[:, None], TINY) for drawn in (counts[known], others[known])
     )
-    ratios = np.log(outside / inside)
-    chosen = ratios[np.arange(len(ratios)), np.argmin(inside, axis=1)]
-    return float(np.exp(max(0.0, np.mean(chosen - ratios[:, 0]) / 2)))
+    chosen = outside[np.arange(len(outside)), np.argmin(inside, axis=1)]
+    return float(np.sqrt(max(1.0, np.mean(chosen) / np.mean(outside[:, 0]))))

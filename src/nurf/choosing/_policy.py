@@ -22,13 +22,13 @@ class Policy:
         single samples: leave-one-out errors in closed form differ by less than 15% from errors with scales that were
         learned without the sample. With fewer rows they can be seven times too small (200 scales, 161 rows). Sampled
         networks are also judged by fits without each fold if there are fewer rows for each input.
-    margin : float, default 0.02
-        Errors that differ by less than this share are equal; the simpler candidate is kept.
     exact : float, default 1e-11
         A race ends if an error is not larger, in units of the standard deviation of the values: few simulators have
         more digits, and with more neurons the rounding of their sum grows.
     factor : float, default 2
-        Candidates get the next effort if their error is within this factor of the smallest of their engine.
+        Candidates get the next effort if their error is within this factor of the smallest of their engine. Errors of
+        `RandomFeatureRegressor` on 38 functions, 10 and 50 samples for each input, with and without gradients: 0.98 and
+        1.00 of these with 1.4 and 4 in the geometric mean, dominated by single functions, in 0.87 and 1.07 of the time.
     standard_errors : float, default 0.5
         A challenger wins if it is better than the incumbent by this many standard errors of the paired difference of
         logarithms of squared errors.
@@ -50,7 +50,6 @@ class Policy:
     n_folds: int = 5
     few_samples: int = 150
     rows_per_parameter: int = 20
-    margin: float = 0.02
     exact: float = 1e-11
     factor: float = 2.0
     standard_errors: float = 0.5

@@ -180,10 +180,6 @@ class Engine(ABC):
         """Return the class of functions that a candidate can represent."""
         return self.name
 
-    def simplicity(self, candidate: Any) -> tuple[float, ...]:
-        """Return a measure of simplicity: the larger, the simpler."""
-        return ()
-
     def confirmed(self, judged: Judged) -> Judged:
         """Return a candidate with evidence that is honest, if what is cheap enough for a race is not."""
         return judged
@@ -301,7 +297,7 @@ def race(
                 failures[place] = failure
     for standing in standings:
         if standing.pool:
-            _conclude(standing, policy)
+            _conclude(standing)
     best = {place: standing.best for place, standing in enumerate(standings) if standing.best}
     seconds = tuple(standing.seconds for standing in standings)
     return Outcome(best, tuple(everything), tuple(attempts), seconds, failures, finished)
@@ -349,26 +345,19 @@ def _make(
     for _ in range(2 if effort.cheap else 0):
         judge([(variant, None) for leader in standing.ordered[: effort.cheap] for variant in engine.cheap(leader)])
     smaller = min((each.error for each in standing.best if each.size < effort.size), default=np.inf)
-    _conclude(standing, policy)
+    _conclude(standing)
     standing.is_done = not standing.best[-1].error <= (1 - effort.improvement) * smaller
     families = {engine.family(each.candidate): each for each in reversed(standing.ordered)}
     near = [each for each in families.values() if each.error <= policy.factor * standing.ordered[0].error]
     standing.kept = _leaders(sorted(near, key=lambda each: each.error), effort.keep, policy.factor, engine)
 
 
-def _conclude(standing: _Standing, policy: Policy) -> None:
+def _conclude(standing: _Standing) -> None:
     """Note the best candidate of the present effort."""
-    best = simplest_of_best(standing.ordered, policy)
+    best = standing.ordered[0]
     if standing.best and standing.best[-1].size == best.size:
         standing.best.pop()
     standing.best.append(best)
-
-
-def simplest_of_best(judged: Sequence[Judged], policy: Policy) -> Judged:
-    """Return the simplest of the candidates that are within a margin of the smallest error."""
-    limit = (1 + policy.margin) * min(each.error for each in judged)
-    near = [each for each in judged if each.error <= limit] or list(judged)
-    return max(near, key=lambda each: each.engine.simplicity(each.candidate))
 
 
 def _is_exact(standings: Sequence[_Standing], exact: float) -> bool:

@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 
 from nurf import problems
-from nurf._tables import Choice, inputs_of, read_table, require_target, write_table, write_text
+from nurf._tables import ColumnChoice, inputs_of, read_table, require_target, write_table, write_text
 from nurf._tables import Samples as SampleTable
 from nurf.cli._models import input_names, loaded, predictions, target_names
 from nurf.cli._options import (
@@ -52,7 +52,7 @@ app = typer.Typer(
 )
 
 
-class Engine(StrEnum):
+class EngineName(StrEnum):
     """Engines of a surrogate."""
 
     auto = "auto"
@@ -60,6 +60,15 @@ class Engine(StrEnum):
     sampled = "sampled"
     trained = "trained"
     sparse = "sparse"
+
+
+class Transform(StrEnum):
+    """What is fitted in place of the targets."""
+
+    auto = "auto"
+    none = "none"
+    log = "log"
+    asinh = "asinh"
 
 
 @app.callback(invoke_without_command=True)
@@ -85,7 +94,17 @@ def fit(
     inputs: Inputs = None,
     ignore: Ignored = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="File for the model.")] = Path("model.nurf"),
-    engine: Annotated[Engine, typer.Option(help="How to fit; auto takes the best.")] = Engine.auto,
+    engine: Annotated[EngineName, typer.Option(help="How to fit; auto takes the best.")] = EngineName.auto,
+    target_transform: Annotated[
+        Transform, typer.Option(help="What is fitted in place of targets over decades; auto takes what is better.")
+    ] = Transform.auto,
+    log_inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Inputs over decades whose logarithms are fitted: names with commas, 'all' or 'none'.",
+            show_default="those for which that is better",
+        ),
+    ] = None,
     time_budget: Annotated[float, typer.Option(help="Seconds that the fit may take.", min=0.1)] = 20.0,
     test: Annotated[
         bool,
@@ -101,8 +120,10 @@ def fit(
     table = SampleTable.of(read_table(samples), chosen(target, gradients, inputs, ignore))
     for note in table.notes:
         say(note)
-    engines = "auto" if engine is Engine.auto else [engine.value]
-    model = Surrogate(time_budget, engines=engines, random_state=seed)
+    engines = "auto" if engine is EngineName.auto else [engine.value]
+    transform = None if target_transform is Transform.none else target_transform.value
+    logarithms = _logarithms(split_names(log_inputs))
+    model = Surrogate(time_budget, engines=engines, target=transform, inputs=logarithms, random_state=seed)
     n, d = table.X.shape
     with working(f"Fitting {n} samples in {d} dimensions"):
         model.fit(table.X, table.y, gradients=table.gradients)
@@ -165,7 +186,7 @@ def report(
     fitted, evidence = loaded(model), None
     if test is not None:
         names = split_names(target) or target_names(fitted)
-        choice = Choice(names, split_names(gradients), tuple(input_names(fitted)))
+        choice = ColumnChoice(names, split_names(gradients), tuple(input_names(fitted)))
         rows = SampleTable.of(read_table(test), choice, vary=False)
         points = rows.X if hasattr(fitted, "feature_names_in_") else rows.X.to_numpy()
         evidence = predicted_at(
@@ -268,6 +289,12 @@ def export(
     typer.echo(path)
 
 
+def _logarithms(names: tuple[str, ...]) -> Any:
+    """Return the parameter ``inputs`` of an estimator."""
+    words = {(): "auto", ("none",): None, ("all",): "log"}
+    return words[names] if names in words else dict.fromkeys(names, "log")
+
+
 def _gather(model: Surrogate, table: SampleTable, source: str, seconds: float, seed: int) -> Any:
     """Return what a report needs, to be stored with the model."""
     from nurf.report._evidence import gather
@@ -287,7 +314,7 @@ def _gather(model: Surrogate, table: SampleTable, source: str, seconds: float, s
 
 def _print_fit(model: Surrogate, table: SampleTable, out: Path) -> None:
     typer.echo(str(model.leaderboard_))
-    scales = np.ravel(model.scaling_.y_scale)
+    scales = np.ravel(model.y_scale_)
     for name, error, scale in zip(table.roles.targets, np.ravel(model.estimated_error_), scales, strict=True):
         share = f"{error:.3g} at new points, {100 * error / scale:.2g}% of its standard deviation"
         typer.echo(f"{name}: estimated error {share if np.isfinite(error) else 'not known: there are too few samples'}")

@@ -34,7 +34,7 @@ def input_names(model: Any) -> list[str]:
 def target_names(model: Any) -> tuple[str, ...]:
     """Return the names of the targets: those of the table, or ``y``, or ``y0, y1, ...``."""
     stored = getattr(model, "evidence_", None)
-    k = int(np.size(model.scaling_.y_scale))
+    k = int(np.size(model.y_scale_))
     names = stored.get("targets") if isinstance(stored, dict) else None
     if isinstance(names, tuple) and len(names) == k:
         return tuple(map(str, names))

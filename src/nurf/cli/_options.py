@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nurf import problems
-from nurf._tables import Choice
+from nurf._tables import ColumnChoice
 
 COLUMNS = "a name, a pattern such as 'y*', or several with commas"
 
@@ -76,6 +76,6 @@ Seed = Annotated[int, typer.Option(help="Seed of the random numbers.", min=0)]
 
 def chosen(
     target: list[str], gradients: list[str] | None, inputs: list[str] | None, ignored: list[str] | None
-) -> Choice:
+) -> ColumnChoice:
     """Return the choice of columns that the options make."""
-    return Choice(*map(split_names, (target, gradients, inputs, ignored)))
+    return ColumnChoice(*map(split_names, (target, gradients, inputs, ignored)))

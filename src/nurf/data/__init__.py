@@ -1,4 +1,4 @@
-"""From what a user has to jets: arrays, frames, blocks, Dask; what is checked on the way; and samples of many rows."""
+"""From the user's data (arrays, frames, blocks, Dask) to jets, with checks of the data, and samples of many rows."""
 
 from nurf.data._arrays import ArrayStream, is_on_disk
 from nurf.data._checks import checked_gradients

@@ -1,4 +1,4 @@
-"""Blocks of arrays that can be cut into rows: in memory, memory-mapped, of HDF5 or zarr."""
+"""Blocks of rows of arrays in memory, memory-mapped arrays, and arrays of HDF5 or zarr."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_NUMBERS = 2**23  # of a block: 64 MB
 
 
 def is_on_disk(array: Any) -> bool:
-    """Return whether an array is read piece by piece: a memory map, or one in chunks, as HDF5 and zarr have them."""
+    """Return whether an array is read piece by piece: a memory map, or a chunked array of HDF5 or zarr."""
     chunked = all(hasattr(array, name) for name in ("chunks", "shape", "dtype", "__getitem__"))
     return isinstance(array, np.memmap) or (chunked and not isinstance(array, np.ndarray))
 
@@ -30,7 +30,7 @@ class ArrayStream(Stream):
     data : mapping of str to array
         The arguments of ``fit``, all with the same number of rows.
     block_rows : int, optional
-        Number of rows of a block. By default 65,536, or fewer if a block would have more than 64 MB.
+        Number of rows of a block. By default 65,536, or fewer if a block would be larger than 64 MB.
     """
 
     def __init__(self, data: Mapping[str, Any], block_rows: int | None = None) -> None:

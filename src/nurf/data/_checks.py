@@ -12,10 +12,10 @@ from nurf.jets import Jet
 
 
 def checked_gradients(jet: Jet, check_gradients: Any, remark: str = "") -> tuple[DerivativeCheck | None, list[Warning]]:
-    """Return what a comparison of the gradients with the values finds, and a warning if they contradict each other.
+    """Return the result of comparing gradients with values, and a list with a warning if they contradict each other.
 
-    The parameter ``check_gradients`` of the estimators may ask for an error instead. There is no result if it is False
-    or if no gradients are known. A ``remark`` on the data is added to the message.
+    If ``check_gradients`` is "raise", a contradiction is an error instead. The result is None if ``check_gradients`` is
+    False or if no gradients are known. A ``remark`` on the data is added to the message.
     """
     named = isinstance(check_gradients, str) and check_gradients in ("warn", "raise")
     if check_gradients is not False and not named:
@@ -23,7 +23,7 @@ def checked_gradients(jet: Jet, check_gradients: Any, remark: str = "") -> tuple
     if check_gradients is False or jet.gradients is None:
         return None, []
     counts = jet.weights(1) > 0
-    if jet.frames is not None:  # gradients that are known along some directions only explain no differences
+    if jet.frames is not None:  # directional derivatives alone do not explain differences of values
         counts &= np.sum(jet.frames**2, axis=(1, 2)) > jet.n_features - 0.5
     gradients = jet.gradients
     if not counts.all():

@@ -13,23 +13,23 @@ from nurf.data._tree import Tree, heights
 
 Result = TypeVar("Result")
 
-PAUSING_HEIGHT = 5  # runs of 32 blocks, after which the state can be written down
+PAUSING_HEIGHT = 5  # runs of 32 blocks, after which the state can be saved
 
 
 def is_dask(array: Any) -> bool:
-    """Return whether an array is one of Dask."""
+    """Return whether an array is a Dask array."""
     return hasattr(array, "dask") and hasattr(array, "to_delayed")
 
 
 class DaskStream(Stream):
     """The chunks of rows of Dask arrays.
 
-    A run of blocks is one graph: the function at each chunk, and the merges of the tree. Chunks stay where they are.
+    A run of blocks is one graph: the function of each chunk, and the merges of the tree. Chunks are not moved.
 
     Parameters
     ----------
     data : mapping of str to array
-        The arguments of ``fit``. The chunks of the rows are those of ``X``; arrays in memory are cut into the same.
+        The arguments of ``fit``. All arrays are cut into the same chunks of rows as ``X``.
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -56,12 +56,12 @@ class DaskStream(Stream):
         done: int,
         pausing: bool,
     ) -> Iterator[tuple[int, Result]]:
-        """Yield the results of runs of blocks: of short ones if there may be pauses, of long ones otherwise."""
+        """Yield the heights and results of runs of blocks, which are short if ``pausing`` is true."""
         from dask import delayed
 
         starts = np.concatenate([[0], np.cumsum(self.lengths)])
         apply, join, names = delayed(_apply, pure=False), delayed(merge, pure=False), list(self.parts)
-        shared = delayed(function, pure=False, traverse=False)  # once in the graph, however many blocks there are
+        shared = delayed(function, pure=False, traverse=False)  # once in the graph, for any number of blocks
         for height in heights(done, len(self.lengths), PAUSING_HEIGHT if pausing else len(self.lengths)):
             tree: Tree[Any] = Tree()
             for number in range(done, done + 2**height):
@@ -71,7 +71,7 @@ class DaskStream(Stream):
             done += 2**height
 
     def blocks(self, done: int = 0) -> Iterator[Block]:
-        """Yield the blocks after the first ``done``, computed one after the other and brought here."""
+        """Yield the blocks after the first ``done``, computed one after the other and copied to this process."""
         import dask
 
         starts = np.concatenate([[0], np.cumsum(self.lengths)])
@@ -80,7 +80,7 @@ class DaskStream(Stream):
             yield Block(int(starts[number]), dict(zip(self.parts, map(np.asarray, parts), strict=True)))
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Return what a function returns that is called by one of the workers."""
+        """Return the result of a function that is called by one of the workers."""
         from dask import delayed
 
         result: Result = delayed(function, pure=False, traverse=False)().compute()
@@ -92,9 +92,9 @@ def _apply(function: Callable[[Block], Result], first: int, names: Sequence[str]
 
 
 def lazily(function: Callable[[Array], Array], X: Any, shape: tuple[int, ...]) -> Any:
-    """Return ``function`` of the rows of a Dask array as a Dask array, which computes nothing until it is asked.
+    """Return the results of ``function`` for the rows of a Dask array, as a Dask array that is not yet computed.
 
-    ``shape`` is that of the result for one row.
+    ``shape`` is the shape of the result for one row.
     """
     X = X.rechunk({1: -1})
     return X.map_blocks(

@@ -1,4 +1,4 @@
-"""Data frames: columns are matched by the names of the inputs, and rows by their index."""
+"""Data frames: columns are matched by the names of the inputs, rows by their index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from nurf._validation import as_floats
 
-# What may stand before the name of an input in that of a partial derivative: d_, dy_, dy/d, dy_d, d_y_, grad_, ...
+# The name of a partial derivative is one of these prefixes and the name of the input: d_, dy_, dy/d, dy_d, d_y_, grad_.
 PREFIX = re.compile(r"([d∂]|[d∂][_/]|[d∂]_?\w*?[_/ ][d∂]?_?|grad_|gradient_)?", re.IGNORECASE)
 
 
@@ -21,7 +21,7 @@ def column_names(frame: Any) -> list[Any] | None:
 
 
 def inputs_by_name(name: str, frame: Any, inputs: Sequence[Any] | None) -> Any:
-    """Return the frame with its columns in the order of the inputs; anything without names as it is."""
+    """Return the frame with its columns in the order of the inputs; arrays without column names are unchanged."""
     columns = column_names(frame)
     if columns is None or inputs is None or not _have_names(columns, inputs):
         return frame
@@ -31,9 +31,9 @@ def inputs_by_name(name: str, frame: Any, inputs: Sequence[Any] | None) -> Any:
 
 
 def partials_by_name(frame: Any, inputs: Sequence[Any] | None) -> Any:
-    """Return the gradients with their columns in the order of the inputs; anything without names as it is.
+    """Return the gradients with their columns in the order of the inputs; arrays without column names are unchanged.
 
-    A column belongs to the input whose name it has or ends with, as in ``x1``, ``d_x1``, ``dy_x1`` or ``dy/dx1``.
+    A column belongs to the input that it is named after, as in ``x1``, ``d_x1``, ``dy_x1`` or ``dy/dx1``.
     """
     columns = column_names(frame)
     if columns is None or inputs is None or not _have_names(columns, inputs):
@@ -48,7 +48,7 @@ def partials_by_name(frame: Any, inputs: Sequence[Any] | None) -> Any:
 
 
 def partial_owners(columns: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-    """Return, for each column of partial derivatives, the input that it belongs to, or None if there is none.
+    """Return the input to which each column of partial derivatives belongs, or None if there is none.
 
     >>> partial_owners(["dy_x1", "dy/dx2", "z"], ["x1", "x2"])
     ['x1', 'x2', None]
@@ -57,13 +57,16 @@ def partial_owners(columns: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
 
 
 def _have_names(columns: Sequence[Any], inputs: Sequence[Any]) -> bool:
-    """Return whether both have names. The numbers that pandas gives to columns without names only match each other."""
+    """Return whether both have names that can be compared.
+
+    The default column numbers of pandas are no names, and are compared only with other numbers.
+    """
     numbers = list(range(len(inputs)))
     return list(columns) != numbers and (list(inputs) != numbers or not all(isinstance(name, str) for name in columns))
 
 
 def _owner(column: Any, inputs: Sequence[Any]) -> Any:
-    """Return the input to which a partial derivative belongs: the longest name that fits, or None."""
+    """Return the input with the longest name that matches the name of a partial derivative, or None."""
     if not isinstance(column, str):
         return column
     names = [x for x in inputs if isinstance(x, str) and column.endswith(x)]
@@ -71,21 +74,21 @@ def _owner(column: Any, inputs: Sequence[Any]) -> Any:
 
 
 def rows_by_index(name: str, frame: Any, points: Any) -> Any:
-    """Return the frame with its rows in the order of those of ``points``, if both have an index."""
+    """Return the frame with its rows in the order of the rows of ``points``, if both have an index."""
     index: Any = getattr(frame, "index", None)
     expected: Any = getattr(points, "index", None)
     if not (hasattr(index, "equals") and hasattr(expected, "equals")) or expected.equals(index):
         return frame
     if len(index) != len(expected) or not (index.is_unique and expected.is_unique and expected.isin(index).all()):
         raise ValueError(
-            f"`{name}` must have the index of the points that its rows belong to, in any order, got another one: "
-            "arrays are taken by position"
+            f"`{name}` must have the index of the points that its rows belong to, in any order, got another index: "
+            "pass an array to match rows by position"
         )
     return frame.loc[expected]
 
 
 def require_numbers(**arrays: Any) -> None:
-    """Raise an error for arrays that are no numbers, by name, or have masked elements. The rest is scikit-learn's."""
+    """Raise an error that names the array if it is not numeric or has masked elements. scikit-learn checks the rest."""
     for name, array in arrays.items():
         n = int(np.sum(array.mask)) if isinstance(array, np.ma.MaskedArray) else 0
         if n:
@@ -94,5 +97,5 @@ def require_numbers(**arrays: Any) -> None:
         if not known and getattr(getattr(array, "dtype", None), "kind", "O") in "OSUc":
             try:
                 as_floats(name, array)
-            except ValueError as error:  # scikit-learn's contract: a TypeError for what is no number at all
+            except ValueError as error:  # scikit-learn's contract: a TypeError for objects that are not numbers
                 raise (TypeError if isinstance(error.__cause__, TypeError) else ValueError)(str(error)) from error

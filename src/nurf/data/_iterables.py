@@ -1,4 +1,4 @@
-"""Blocks that come from the user's own code."""
+"""Blocks from an iterable or a function of the user."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ NAMES = ("X", "y", "gradients")
 
 
 class IterableStream(Stream):
-    """Blocks of an iterable that starts again each time, or of a function that returns an iterator.
+    """Blocks of an iterable that can be iterated repeatedly, or of a function that returns an iterator.
 
     Parameters
     ----------
     source : iterable or callable
-        Its members are mappings with the arguments of ``fit``, or tuples ``(X, y)`` or ``(X, y, gradients)``.
+        The blocks are mappings with the arguments of ``fit``, or tuples ``(X, y)`` or ``(X, y, gradients)``.
     """
 
     def __init__(self, source: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
@@ -26,7 +26,7 @@ class IterableStream(Stream):
             raise ValueError(
                 f"blocks are read more than once, and a {type(source).__name__} can be read only once: pass a list, an "
                 "object whose __iter__ starts again, or a function that returns a new iterator; or use `partial_fit`, "
-                "which sees each block once"
+                "which reads each block once"
             )
         if not (callable(source) or isinstance(source, Iterable)):
             raise ValueError(f"blocks must be an iterable or a function, got a {type(source).__name__}")
@@ -44,7 +44,7 @@ class IterableStream(Stream):
             yield 0, function(block)
 
     def blocks(self, done: int = 0) -> Iterator[Block]:
-        """Yield the blocks with rows after the first ``done`` of these."""
+        """Yield the nonempty blocks after the first ``done``."""
         first, number = 0, 0
         for item in self.source() if callable(self.source) else self.source:
             data = _fields(item, number)

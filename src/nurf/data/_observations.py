@@ -1,4 +1,4 @@
-"""All that a user knows of a function: the data arguments of ``fit`` as one object."""
+"""The data arguments of ``fit`` as one object."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from nurf.data._rows import canonical, relative_weights
 from nurf.data._streams import Block, Stream
 from nurf.jets import Jet, projections
 
-KINDS = ("gradients", "directions", "derivative_weight")  # of data at `gradients_at`, if it is given
+KINDS = ("gradients", "directions", "derivative_weight")  # arguments whose rows belong to `gradients_at`, if given
 
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """The data arguments of ``fit``, as they are given; its docstring has their shapes."""
+    """The data arguments of ``fit``, unchanged. See ``fit`` for their shapes."""
 
     X: Any
     y: Any = None
@@ -36,12 +36,12 @@ class Observations:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """All of them by name."""
+        """All arguments by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The names of those that are given beside ``X`` and ``y``, sorted."""
+        """The sorted names of the arguments that are given in addition to ``X`` and ``y``."""
         return tuple(sorted(set(self.block().data) - {"X", "y"}))
 
     @property
@@ -54,10 +54,7 @@ class Observations:
         return Observations(**{name: in_memory(value) for name, value in self.arguments.items()})
 
     def matched(self) -> Observations:
-        """Return the observations with rows and columns of data frames in the order of those of ``X``.
-
-        Arrays stay as they are.
-        """
+        """Return the observations with rows and columns of data frames in the order of ``X``; arrays are unchanged."""
         inputs = column_names(self.X)
         if inputs is not None and len(set(inputs)) < len(inputs):
             raise ValueError(f"`X` must have columns with different names, got {inputs}")
@@ -75,9 +72,9 @@ class Observations:
         return replace(self, **found, validation=validation)
 
     def jet(self) -> Jet:
-        """Return all that is known as one jet, in an order that no permutation of the rows changes.
+        """Return all data as one jet, with rows in an order that does not depend on their order in the data.
 
-        ``X`` and ``y`` must be arrays that were checked. Points where only derivatives are known have no value.
+        ``X`` and ``y`` must be validated arrays. At points where only derivatives are known, the value is NaN.
         """
         jet = self._assembled()
         require_moderate(jet)
@@ -105,13 +102,14 @@ class Observations:
         return at_values + Jet(points, unknown, gradients, None, ones, slope_weights, frames)
 
     def block(self) -> Block:
-        """Return all rows as one block, with what is given."""
+        """Return all rows as one block, with the arguments that are given."""
         return Block(0, {name: value for name, value in self.arguments.items() if value is not None})
 
     def stream(self, block_rows: int | None) -> Stream:
-        """Return the rows as a stream of blocks, of arrays of any kind.
+        """Return the rows of arrays of any kind as a stream of blocks.
 
-        A number stands for the weights of all rows. ``gradients_at`` and ``validation`` need arrays in memory.
+        If a weight is a number, it is the weight of all rows. ``gradients_at`` and ``validation`` need arrays in
+        memory.
         """
         n, given = self.X.shape[0], {name: value for name, value in self.block().data.items() if name in ARRAYS}
         given = {name: np.broadcast_to(value, n) if is_number(value) else value for name, value in given.items()}

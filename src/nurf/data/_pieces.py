@@ -1,4 +1,4 @@
-"""Predictions for arrays in memory, on disk, or of Dask."""
+"""Predictions for arrays in memory, arrays on disk and Dask arrays."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from nurf._types import Array
 from nurf.data._arrays import is_on_disk
 from nurf.data._dask import is_dask, lazily
 
-PREDICTED_ROWS = 2**14  # at once, of arrays that are not in memory
+PREDICTED_ROWS = 2**14  # rows that are predicted at once if the array is on disk
 
 
 def in_pieces(predict: Callable[[Any], Any], X: Any, d: int, shape: tuple[int, ...], pair: bool = False) -> Any:
-    """Return what a function predicts for the rows of ``X``: at once, or in blocks from disk, or lazily for Dask.
+    """Return the predictions for the rows of ``X``: at once, or in blocks from disk, or lazily for Dask.
 
     Parameters
     ----------
     predict : callable
-        From an array of shape (n, d) to one of shape (n, ...), or to two of these.
+        A function from an array of shape (n, d) to an array of shape (n, ...), or to two such arrays.
     X : array of shape (n, d)
     d : int
         Number of inputs.
     shape : tuple of int
-        That of a prediction for one row.
+        Shape of a prediction for one row.
     pair : bool, default False
-        Whether there are two arrays.
+        Whether ``predict`` returns two arrays.
     """
     if not (is_dask(X) or is_on_disk(X)):
         return predict(X)
@@ -44,5 +44,5 @@ def in_pieces(predict: Callable[[Any], Any], X: Any, d: int, shape: tuple[int, .
 
 
 def _member(X: Array, predict: Callable[[Array], tuple[Array, ...]], number: int) -> Array:
-    """Return one of the arrays that are predicted."""
+    """Return the predicted array with the given number."""
     return predict(X)[number]

@@ -17,20 +17,20 @@ ARRAYS = ("X", "y", "gradients", "directions", "hessians", "sample_weight", "der
 
 
 def in_memory(array: Any) -> Any:
-    """Return an array that was read or computed, and anything else as it is."""
+    """Return an array on disk or of Dask as an array in memory; other objects are returned unchanged."""
     if is_dask(array):
         return array.compute()
     return np.asarray(array[...]) if is_on_disk(array) else array
 
 
 def read_block(block: Block) -> Jet:
-    """Return the jet of a block, in the units and with the weights that are given; errors name the row.
+    """Return a block as a jet, without change of units or weights; errors name the row.
 
-    Values must be known. Partial derivatives and entries of Hessians that are NaN are unknown.
+    Values must be known. NaN in gradients and Hessians marks unknown entries.
     """
     unknown = set(block.data) - set(ARRAYS)
     if unknown:
-        raise ValueError(f"a block must have some of {', '.join(ARRAYS)}, got {', '.join(sorted(unknown))} too")
+        raise ValueError(f"a block may have only {', '.join(ARRAYS)}, got also {', '.join(sorted(unknown))}")
     X, y = (_finite(name, block.data[name], block.first) for name in ("X", "y"))
     data = {name: value for name, value in block.data.items() if name not in ("X", "y")}
     try:

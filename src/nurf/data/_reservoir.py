@@ -1,4 +1,4 @@
-"""A sample of a stream: rows that stand for all rows, in one pass, whatever the blocks are."""
+"""A random sample of the rows of a stream, drawn in one pass, which does not depend on the blocks."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from nurf.jets import Jet
 
 @dataclass(frozen=True, eq=False)
 class Reservoir:
-    """At most ``size`` rows, drawn without replacement with chances that grow with their weights.
+    """At most ``size`` rows, drawn without replacement, with probabilities that grow with their weights.
 
-    Row ``k`` has the key ``-log(u_k) / w_k`` with a uniform random number ``u_k`` that depends on the seed and the
-    number of the row only; the rows with the smallest keys stay (Efraimidis and Spirakis, Information Processing
-    Letters 97, 2006). The reservoirs of two sets of rows give that of their union, so that blocks and their order
-    change nothing. Given the smallest key ``t`` that was left out, row ``k`` is in with probability
-    ``1 - exp(-w_k t)``, and stands for the inverse of that number of rows: sums over the data are estimated without
-    bias (Cohen and Kaplan, PODC 2007).
+    Row ``k`` has the key ``-log(u_k) / w_k`` with a uniform random number ``u_k`` that depends only on the seed and the
+    row number; the rows with the smallest keys are kept (Efraimidis and Spirakis, Information Processing Letters 97,
+    2006). The reservoir of a union of rows follows from the reservoirs of its parts, so that the result does not depend
+    on the blocks and their order. Given the smallest key ``t`` that was left out, row ``k`` is kept with probability
+    ``1 - exp(-w_k t)``. Weighted by the inverse of this probability, sums over the kept rows are unbiased estimates of
+    sums over the data (Cohen and Kaplan, PODC 2007).
 
     Parameters
     ----------
     jet : Jet
-        The rows, those with the smallest keys first.
+        The rows, smallest keys first.
     keys : array of shape (m,)
+        The keys of the rows.
     rows : array of shape (m,)
-        Their numbers.
+        The row numbers in the data.
     size : int
     threshold : float
         The smallest key of a row that was left out; infinite if there is none.
@@ -42,9 +43,9 @@ class Reservoir:
 
     @classmethod
     def of(cls, jet: Jet, rows: Index, numbers: Array, size: int) -> Reservoir:
-        """Return the reservoir of a jet, from the numbers of its rows and a random number in (0, 1) for each of them.
+        """Return the reservoir of a jet, given its row numbers and a random number in (0, 1) for each row.
 
-        Rows of weight zero are not in it.
+        Rows of weight zero are left out.
         """
         weights = jet.weights(0)
         used = weights > 0
@@ -52,7 +53,7 @@ class Reservoir:
         return cls(jet if used.all() else jet[used], keys, rows[used], size)._smallest()
 
     def __add__(self, other: Reservoir) -> Reservoir:
-        """Return the reservoir of the rows of both."""
+        """Return the reservoir of the union of the rows."""
         keys, rows = np.concatenate([self.keys, other.keys]), np.concatenate([self.rows, other.rows])
         threshold = min(self.threshold, other.threshold)
         return Reservoir(self.jet + other.jet, keys, rows, self.size, threshold)._smallest()
@@ -65,12 +66,12 @@ class Reservoir:
 
     @property
     def multiples(self) -> Array:
-        """The number of rows for which each row stands, of shape (m,)."""
+        """The number of rows that each kept row represents, of shape (m,)."""
         return np.asarray(-1 / np.expm1(-self.jet.weights(0) * self.threshold))
 
 
 def uniform_numbers(rows: npt.NDArray[np.int64], seed: int) -> Array:
-    """Return a random number in (0, 1) for each row number, the same whenever the seed is (SplitMix64).
+    """Return a random number in (0, 1) for each row number, determined by the row number and the seed (SplitMix64).
 
     >>> bool(uniform_numbers(np.array([5, 6]), 1)[1] == uniform_numbers(np.array([6]), 1)[0])
     True

@@ -1,4 +1,4 @@
-"""Rows of jets: their order, equal ones, their weights, and those for validation."""
+"""Rows of jets: their order, equal rows, weights, and rows for validation."""
 
 from __future__ import annotations
 
@@ -12,29 +12,32 @@ from nurf._types import Array, Index
 from nurf._validation import as_finite, as_finite_or_nan, as_weights, in_shape, is_number
 from nurf.jets import Jet
 
-LARGEST_WEIGHT = 1e100  # of derivatives beside values; densities square it
+LARGEST_WEIGHT = 1e100  # of derivatives relative to values; densities square it
 
 
 def canonical(jet: Jet) -> Jet:
-    """Return the data in an order that no permutation changes, equal rows merged, and without rows of weight zero."""
+    """Return the data in an order that does not depend on the given order, with equal rows merged.
+
+    Rows of weight zero are removed.
+    """
     jet = jet.with_positive_weight()
     return _merged(jet[_canonical_order(jet)])
 
 
 def relative(jet: Jet) -> Jet:
-    """Return the jet with weights in units of the mean of those of the values, as ``Observations.jet`` makes them."""
+    """Return the jet with weights in units of the mean weight of the values, as in ``Observations.jet``."""
     weights, slope_weights = relative_weights(jet.sample_weight, len(jet), jet.derivative_weight, len(jet))
     return replace(jet, sample_weight=weights, derivative_weight=slope_weights)
 
 
 def relative_weights(values: Any, n: int, slopes: Any, m: int) -> tuple[Array | None, Array | None]:
-    """Return the weights of ``n`` values and of the derivatives at ``m`` points, in units of the mean of the former."""
+    """Return the weights of ``n`` values and ``m`` derivatives, in units of the mean weight of the values."""
     weights = _row_weights("sample_weight", values, n)
     slope_weights = _row_weights("derivative_weight", slopes, m)
     largest = mean = 1.0
     if weights is not None:
         largest = weights.max()
-        mean = np.sort(weights[weights > 0] / largest).mean()  # the same for every order of the rows
+        mean = np.sort(weights[weights > 0] / largest).mean()  # sorted: the same sum for every order of the rows
         weights = weights / largest / mean
     if slope_weights is not None:
         with np.errstate(over="ignore"):
@@ -49,7 +52,7 @@ def relative_weights(values: Any, n: int, slopes: Any, m: int) -> tuple[Array | 
 
 
 def _row_weights(name: str, value: Any, n: int) -> Array | None:
-    """Return the weights of ``n`` rows, or None if there are none; a number is the weight of all rows."""
+    """Return the weights of ``n`` rows, or None if no weights are given; a number is the weight of all rows."""
     weights = as_weights(name, np.full(n, value) if is_number(value) else value, n)
     if weights is not None and n and not np.any(weights > 0):
         raise ValueError(f"`{name}` must be positive in at least one row, got only zeros")
@@ -57,10 +60,10 @@ def _row_weights(name: str, value: Any, n: int) -> Array | None:
 
 
 def _canonical_order(jet: Jet) -> Index:
-    """Return the order of the rows by all that is known of them, so that a permutation of the data changes nothing."""
+    """Return the rows sorted by all their data, an order that does not depend on the given order."""
     known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians, jet.sample_weight, jet.derivative_weight)
     columns = [part.reshape(len(jet), -1) for part in known if part is not None]
-    for keys in (np.hstack(columns[:2]), np.hstack(columns)):  # the rest only decides between equal points and values
+    for keys in (np.hstack(columns[:2]), np.hstack(columns)):  # the rest matters only for equal points and values
         order = np.lexsort(keys.T[::-1])
         before, after = keys[order[:-1]], keys[order[1:]]
         if not np.any(np.all((before == after) | (np.isnan(before) & np.isnan(after)), axis=1)):
@@ -69,9 +72,9 @@ def _canonical_order(jet: Jet) -> Index:
 
 
 def _merged(jet: Jet) -> Jet:
-    """Return the jet with equal neighbouring rows merged into one, their weights added: the same data for every fit.
+    """Return the jet with equal neighbouring rows merged into one row with the sum of their weights.
 
-    The weights of values have the mean one, as those that are given have.
+    The weights of the values are normalised to mean one again.
     """
     equal = np.arange(1, len(jet))
     for part in (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians):
@@ -89,7 +92,7 @@ def _merged(jet: Jet) -> Jet:
 
 
 def split(jet: Jet, validation: Any, rng: np.random.Generator) -> tuple[Jet, Jet | None]:
-    """Return the rows to train on and the rows to validate on."""
+    """Return the training rows and the validation rows."""
     if validation is None:
         return jet, None
     if isinstance(validation, Real) and not isinstance(validation, Integral):

@@ -1,4 +1,4 @@
-"""What all streams of blocks share."""
+"""The base of all streams of blocks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ State = TypeVar("State")
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Consecutive rows of the data, as they are given.
+    """Consecutive rows of the data, unchanged.
 
     Parameters
     ----------
     first : int
-        The number of the first row.
+        The row number of the first row in the data.
     data : mapping of str to array
         The arguments of ``fit`` for these rows.
     """
@@ -30,9 +30,9 @@ class Block:
 
 
 class Stream(ABC):
-    """Data in blocks of rows that can be read many times, one block after the other or on many machines.
+    """Data in blocks of rows that can be read repeatedly, one block after the other or on many machines.
 
-    Subclasses say how a function is applied to the blocks; the results are merged in the order of ``Tree``.
+    Subclasses define how a function is applied to the blocks; the results are merged in the order of ``Tree``.
     """
 
     @abstractmethod
@@ -45,7 +45,7 @@ class Stream(ABC):
     ) -> Iterator[tuple[int, Result]]:
         """Yield the heights and results of runs of blocks, after the first ``done`` blocks.
 
-        ``pausing`` asks for short runs, after which the state can be written down.
+        If ``pausing`` is true, runs are short, so that the state can be saved after each.
         """
 
     @abstractmethod
@@ -53,7 +53,7 @@ class Stream(ABC):
         """Yield the blocks after the first ``done``, each in memory."""
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Return what a function returns that needs no block, and is called where blocks are."""
+        """Return the result of a function without arguments, called on a machine that has blocks."""
         return function()
 
     def map_reduce(
@@ -69,7 +69,7 @@ class Stream(ABC):
         ----------
         function, merge : callable
         start : Tree, optional
-            Results of the first blocks, which are not computed again.
+            Results of the first blocks, which are not recomputed.
         after : callable, optional
             Called with the tree after each run of blocks.
         """
@@ -89,16 +89,16 @@ class Stream(ABC):
         done: int = 0,
         after: Callable[[State], None] | None = None,
     ) -> State:
-        """Return the state after ``function`` took it through the blocks in turn, from one to the next.
+        """Return the last state of a loop ``state = function(state, block)`` over the blocks.
 
         Parameters
         ----------
         function : callable
-            From a state and a block to the next state.
+            A function from a state and a block to the next state.
         state : object
-            The first one.
+            The first state.
         done : int, default 0
-            Number of blocks that are left out.
+            Number of blocks that are skipped.
         after : callable, optional
             Called with the state after each block.
         """

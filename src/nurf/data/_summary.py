@@ -1,4 +1,4 @@
-"""What a pass over the data finds out, and the units that follow from it."""
+"""The summary of one pass over the data, and the units for the fit."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nurf.data._rows import LARGEST_WEIGHT, canonical
 from nurf.data._streams import Block
 from nurf.jets import Jet
 
-HELD_ROWS = 5000  # at which the error is estimated
-HELD_SHARE = 0.2  # of the rows may be among them; all others may be raced on
+HELD_ROWS = 5000  # largest number of held-out rows, on which the error is estimated
+HELD_SHARE = 0.2  # share of the rows that may be held out; the other rows are for the race
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What one pass over the data finds out: their extent, and two samples. Those of two sets of rows can be added.
+    """The extent of the data and two samples, from one pass. Summaries of two sets of rows can be added.
 
     Attributes
     ----------
@@ -28,11 +28,11 @@ class Summary:
         Number of rows of positive weight.
     extent : Extent
     raced, held : Reservoir
-        Rows for the race, and others, which choose nothing but alpha and show the error.
+        Rows for the race, and held-out rows, which are used only to choose alpha and to estimate the error.
     slope_weights : (float, float)
         The smallest and the largest positive weight of derivatives.
     starts : tuple of int
-        The numbers of the first rows of all blocks.
+        The row numbers of the first rows of all blocks.
     """
 
     n_rows: int
@@ -44,7 +44,7 @@ class Summary:
 
     @classmethod
     def of(cls, jet: Jet, first: int, seed: int, n_raced: int, n_held: int = HELD_ROWS) -> Summary:
-        """Return the summary of consecutive rows, the first of which has the number ``first``."""
+        """Return the summary of consecutive rows, which start with row number ``first``."""
         rows = first + np.arange(len(jet))
         numbers, used = uniform_numbers(rows, seed), jet.weights(0) > 0
         held = uniform_numbers(rows, seed + 1) < HELD_SHARE
@@ -59,7 +59,7 @@ class Summary:
         )
 
     def __add__(self, other: Summary) -> Summary:
-        """Return the summary of the rows of both."""
+        """Return the summary of the union of the rows."""
         if self.layout != other.layout:
             raise ValueError(
                 f"all blocks must have the same inputs, outputs and derivatives, got {_described(self.layout)} and "
@@ -93,7 +93,7 @@ class Summary:
         return bool(np.isinf([self.raced.threshold, self.held.threshold]).all())
 
     def require_weights(self) -> None:
-        """Raise an error if no weight is positive, or if those of derivatives are too far from those of values."""
+        """Raise an error if no weight is positive, or if weights of derivatives are too far from weights of values."""
         if not self.n_rows:
             raise ValueError("`sample_weight` must be positive in at least one row, got only zeros")
         low, high = (weight / self.mean_weight for weight in self.slope_weights)
@@ -104,7 +104,7 @@ class Summary:
             )
 
     def all_rows(self) -> Jet:
-        """Return all rows in their order, if the samples are complete."""
+        """Return all rows in the order of the data, if the samples are complete."""
         order = np.argsort(np.concatenate([self.raced.rows, self.held.rows]))
         return (self.raced.jet + self.held.jet)[order]
 
@@ -116,7 +116,7 @@ def _described(layout: tuple[int, tuple[int, ...], frozenset[str]]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The change from data as they are given to those that are fitted: scaled, and with weights of mean one.
+    """The change of units before a fit: data are scaled, and weights have mean one.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Units:
     mean_weight: float = 1.0
 
     def __call__(self, jet: Jet, multiples: Array | None = None) -> Jet:
-        """Return the data in these units, their weights times ``multiples``. Rows of weight zero weigh nothing."""
+        """Return the data in the units of the fit, with weights multiplied by ``multiples``."""
         scaled = self.scaling(jet)
         if jet.sample_weight is None and jet.derivative_weight is None and multiples is None:
             return scaled
@@ -138,18 +138,18 @@ class Units:
 
 
 def weighted(kept: Reservoir, units: Units) -> Jet:
-    """Return the rows of a reservoir in scaled units, each with the weight of the rows for which it stands."""
+    """Return the rows of a reservoir in scaled units, each with the total weight of the rows that it represents."""
     given = kept.jet.sample_weight is not None
     multiples = kept.multiples / np.average(kept.multiples, weights=kept.jet.weights(0))
     return canonical(units(kept.jet, multiples if given else None))
 
 
 def summarised(block: Block, seed: int, n_raced: int) -> Summary:
-    """Return the summary of a block, with at most ``n_raced`` rows to race on."""
+    """Return the summary of a block, with at most ``n_raced`` rows for the race."""
     return Summary.of(read_block(block), block.first, seed, n_raced)
 
 
 def radius(block: Block, extent: Extent) -> float:
-    """Return the largest distance of the points of a block from the centre of the data."""
+    """Return the largest distance between the points of a block and the centre of the data."""
     jet = read_block(block)
     return extent.radius(jet.X[jet.weights(0) > 0])

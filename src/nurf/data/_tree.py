@@ -1,4 +1,4 @@
-"""Merging in a fixed order: the same tree, whoever computes its leaves and whenever they are done."""
+"""Merging in a fixed order, which does not depend on where and when the blocks are computed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class Tree(Generic[Result]):
-    """The results of the first blocks of a stream, merged in pairs, pairs of pairs and so on.
+    """The results of the first blocks of a stream, merged in a binary tree.
 
-    The blocks so far are cut into runs of ``2^h`` blocks with decreasing heights ``h``, as the digits of their number
-    in base two say. Each run has one result: the memory is that of few results, and the order of the merges depends on
-    the number of blocks only.
+    The blocks so far are divided into runs of ``2^h`` blocks with decreasing heights ``h``, the binary digits of their
+    number. Only one result is stored for each run, and the order of the merges depends only on the number of blocks.
 
     Parameters
     ----------
@@ -38,7 +37,7 @@ class Tree(Generic[Result]):
         return Tree((*runs, (height, result)))
 
     def total(self, merge: Callable[[Result, Result], Result]) -> Result:
-        """Return the result of all blocks; the short runs at the end are merged first.
+        """Return the merged result of all blocks; the short runs at the end are merged first.
 
         >>> tree = Tree()
         >>> for letter in "abcde":
@@ -55,7 +54,7 @@ class Tree(Generic[Result]):
 def heights(done: int, n_blocks: int, largest: int) -> list[int]:
     """Return the heights of the runs that follow the first ``done`` blocks, each at most ``largest``.
 
-    Runs start at multiples of their length, so that they are nodes of the one tree of all blocks.
+    Runs start at multiples of their length, so that they are nodes of the tree of all blocks.
 
     >>> heights(2, 11, largest=2)
     [1, 2, 1, 0]

@@ -26,7 +26,7 @@ from nurf.jets import DERIVATIVE_KINDS
 
 
 def _up_to_hessians(density: Callable[[int], Density]) -> Callable[[int], Density]:
-    """Return a density that takes Hessians for all orders above them."""
+    """Return a function that gives the density for Hessians if the order is higher."""
     return lambda order: density(min(order, max(DERIVATIVE_KINDS)))
 
 

@@ -22,7 +22,7 @@ class ActiveSubspace(DerivativeDensity):
 
     ``a = g / |g|`` with ``g ~ N(0, C)``; for ``order=2``, ``C = sum_k H_k H_k^T``. The sums are weighted by the sample
     weights. All normals lie in the range of ``C``: if the function is constant along a direction, no neuron varies
-    along it. An unknown partial derivative is a random number of the usual size.
+    along it. An unknown partial derivative is replaced by a random number of typical size.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ def log_angular_density(covariances: Array, normals: Array) -> Array:
 
 
 def in_range(normals: Array, axes: Array) -> tuple[Array, Array]:
-    """Return the coordinates of ``normals`` along orthonormal ``axes`` (r, d), and a mask of those in the span."""
+    """Return the coordinates of ``normals`` along orthonormal ``axes`` (r, d), and which normals are in the span."""
     coordinates = normals @ axes.T
     inside = np.sum(coordinates**2, axis=1) > 1 - 1e-8
     return coordinates, inside
@@ -76,8 +76,8 @@ def sample_around(axes: Array, power: int, rng: np.random.Generator) -> Array:
 def sphere_quadrature(dimension: int, nodes: int) -> tuple[Array, Array]:
     """Return the nodes (n, d) and weights (n,) of a quadrature rule on the unit sphere, for d <= 3.
 
-    Both points for d = 1, ``nodes`` equispaced angles for d = 2, and for d = 3 the product with a Gauss-Legendre rule
-    of ``nodes / 2`` points in the height.
+    The rule uses both points for d = 1, ``nodes`` equispaced angles for d = 2, and for d = 3 the product of these with
+    a Gauss-Legendre rule of ``nodes / 2`` points in the height.
     """
     if dimension == 1:
         return np.array([[1.0], [-1.0]]), np.ones(2)

@@ -23,14 +23,14 @@ class AxisAligned(Local):
     """Normals ``a = +-e_i`` and offsets ``b = -a.x_k`` with probability proportional to ``|d_i f(x_k)|``.
 
     This is local sampling from one partial derivative at a time. A network of such neurons is a sum of functions of
-    single inputs, and the right one for functions that are such sums. For ``order=2`` the probability is proportional
-    to the norm of the i-th column of ``H_k``; for several outputs, to the norm of the derivatives of all of them. Axes
-    are those of the inputs as they are given to ``prepare``. All else is as for ``Local``.
+    single inputs, and suits functions of this form. For ``order=2`` the probability is proportional to the norm of the
+    i-th column of ``H_k``; for several outputs, to the norm of the derivatives of all outputs. The axes ``e_i`` are the
+    axes of the inputs passed to ``prepare``. Parameters are as for ``Local``.
     """
 
     @property
     def additive(self) -> bool:
-        """They are."""
+        """Whether networks of these neurons are sums of functions of single inputs: True."""
         return True
 
     def _prepare(self, jet: Jet, domain: Domain) -> PreparedDensity:
@@ -62,7 +62,7 @@ class PreparedAxisAligned(PreparedDensity):
         ``p(+-e_i, b) = sum_k p_ki phi((b +- x_ki) / s) / (2 s)`` with the normal density ``phi`` and ``s = jitter``.
         """
         if self.spread == 0:
-            raise ValueError("axis-aligned sampling without jitter has no density: offsets are those of the points")
+            raise ValueError("axis-aligned sampling without jitter has no density: offsets are discrete")
         axes = np.abs(hyperplanes.normals).argmax(axis=1)
         aligned = np.abs(np.abs(hyperplanes.normals).max(axis=1) - 1) < 1e-12
         result = np.full(len(hyperplanes), -np.inf)

@@ -49,7 +49,7 @@ class Density(ABC):
         return frozenset()
 
     def missing(self, jet: Jet) -> list[str]:
-        """Return what the density requires and the data do not have; empty if it can be prepared."""
+        """Return the kinds of derivatives that the density requires and the data lack; empty if it can be prepared."""
         return sorted(self.needs - jet.known)
 
     def at_width(self, width: float) -> Density:
@@ -64,8 +64,8 @@ class Density(ABC):
         jet : Jet
             Points in the domain, with values and derivatives of the function. Rows of weight zero are ignored.
         domain : Domain, default=Ball(1)
-            The domain of the function. Uniform offsets, and those of ``Representation``, are restricted to hyperplanes
-            that intersect it.
+            The domain of the function. Uniform offsets, and the offsets of ``Representation``, are restricted to
+            hyperplanes that intersect it.
         """
         jet = jet.with_positive_weight()
         if missing := self.missing(jet):

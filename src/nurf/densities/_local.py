@@ -24,7 +24,7 @@ class Local(DerivativeDensity):
     For ``order=2`` the probability is proportional to ``|H_k|_F``, and ``a`` is ``H_k xi``, normalised, with
     ``xi ~ N(0, I)``. For several outputs ``H_k`` is replaced by the matrix whose columns are the gradients of all
     outputs, or all columns of their Hessians. Probabilities are multiplied by the sample weights, and divided by the
-    density ``rho`` of the points. An unknown partial derivative is a random number of the usual size.
+    density ``rho`` of the points. An unknown partial derivative is replaced by a random number of typical size.
 
     Parameters
     ----------
@@ -34,8 +34,7 @@ class Local(DerivativeDensity):
         Standard deviation of Gaussian noise that is added to ``b``. Zero gives the paper's discrete distribution. None
         means twice the width of the neurons, as in the authors' experiments.
     rho : {"uniform", "knn"} or callable, default="uniform"
-        The density of the points; see ``Representation``. Where samples are dense, there are more neurons for this
-        reason alone, unless ``rho`` says so.
+        The density of the points; see ``Representation``. "uniform" gives more neurons where samples are dense.
     """
 
     jitter: float | None = 0.0
@@ -76,7 +75,7 @@ class PreparedLocal(PreparedMixture):
         return np.asarray(np.einsum("nm,nmr->nr", rng.standard_normal(rows.shape[:2]), rows))
 
     def covariances(self, index: Index) -> Array:
-        """Return ``F_k^T F_k``."""
+        """Return the covariances ``F_k^T F_k`` of the directions at the points ``index``, of shape (n, r, r)."""
         rows = self.rows[index]
         return np.asarray(np.swapaxes(rows, 1, 2) @ rows)
 
@@ -87,7 +86,7 @@ class PreparedLocal(PreparedMixture):
         ranks = np.linalg.matrix_rank(self.rows[self.masses > 0])
         if np.any(ranks < len(self.axes)):
             raise ValueError(
-                f"these local samples have no density: all normals span {len(self.axes)} dimensions, but those at one "
-                f"point only {ranks.min()}"
+                f"these local samples have no density: all normals span {len(self.axes)} dimensions, but the normals "
+                f"at one point only {ranks.min()}"
             )
         return super().log_density(hyperplanes)

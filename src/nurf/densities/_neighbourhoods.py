@@ -1,4 +1,4 @@
-"""Neighbourhoods of points: distances, weights that decrease with them, and sums over all points with these."""
+"""Neighbourhoods of points: distances, weights that decrease with distance, and weighted sums over all points."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from nurf._blocks import row_blocks
 from nurf._threads import threads_for
 from nurf._types import Array
 
-MANY_POINTS = 10_000  # above which the probabilities of the points are estimated from ...
-NEIGHBOURS = 1500  # ... so many of them
-CLOSE = 1e-10  # largest error of a squared distance in bandwidths: then that of a distance is below 1e-5
-AT_ONCE = 512  # points, and so many others: their distances fit in the cache
+MANY_POINTS = 10_000  # with more points, sums over all points are estimated from some of them
+NEIGHBOURS = 1500  # points in an estimated sum
+CLOSE = 1e-10  # largest error of a squared distance in bandwidths, so that the error of a distance is below 1e-5
+AT_ONCE = 512  # size of blocks of points, so that the distances between two blocks fit in the cache
 PAIRS = AT_ONCE**2
 
 Kernel = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]  # from distances to squared weights, in any precision
@@ -28,13 +28,13 @@ Result = TypeVar("Result")
 
 
 def _exponential(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return ``exp(-t)``, in the memory of ``t``."""
+    """Return ``exp(-t)``, computed in place."""
     np.negative(t, out=t)
     return np.asarray(np.exp(t, out=t))
 
 
 def _gaussian(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return ``exp(-t^2 / 2)``, in the memory of ``t``."""
+    """Return ``exp(-t^2 / 2)``, computed in place."""
     with np.errstate(over="ignore"):
         np.square(t, out=t)
     t /= -2
@@ -42,7 +42,7 @@ def _gaussian(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _cauchy(t: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return ``1 / (1 + t^2)``, in the memory of ``t``."""
+    """Return ``1 / (1 + t^2)``, computed in place."""
     with np.errstate(over="ignore"):
         np.square(t, out=t)
     t += 1
@@ -54,11 +54,11 @@ KERNELS: dict[str, Kernel] = {"exponential": _exponential, "gaussian": _gaussian
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """The distances ``t = |x - y| / unit`` of points (n, d) and points (m, d), in single precision.
+    """The distances ``t = |x - y| / unit`` between points (n, d) and points (m, d), in single precision.
 
-    ``t^2 = |x|^2 + |y|^2 - 2 x.y`` is one product of matrices, which takes a quarter of the time of differences. It is
-    off by the rounding of the terms. If that is not small beside one, differences are taken. So ``t`` has an error
-    below 1e-5 + 1e-6 t.
+    ``t^2 = |x|^2 + |y|^2 - 2 x.y`` is one product of matrices, which takes a quarter of the time of differences. Its
+    error is the rounding error of the terms. If this is not much smaller than one, differences are used instead. The
+    error of ``t`` is therefore below 1e-5 + 1e-6 t.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Distances:
         The points.
     unit : float
     left, right : arrays of shape (n, d + 2) and (d + 2, m), or None
-        Those whose product is ``t^2``.
+        Factors of ``t^2``, or None if differences are used.
     """
 
     X: Array
@@ -89,20 +89,20 @@ class Distances:
         return cls(X, Y, unit, left, np.vstack([right.T, np.ones(len(Y)), y]))
 
     def __call__(self, rows: slice = slice(None), columns: slice = slice(None)) -> npt.NDArray[np.float32]:
-        """Return those of some pairs, of shape (rows, columns)."""
+        """Return the distances of some pairs of points, of shape (rows, columns)."""
         if self.left is None or self.right is None:
             with np.errstate(over="ignore"):
                 return np.asarray((cdist(self.X[rows], self.Y[columns]) / self.unit).astype(np.float32))
         t = (self.left[rows] @ self.right[:, columns]).astype(np.float32)
-        np.abs(t, out=t)  # zero, up to rounding, may be negative
+        np.abs(t, out=t)  # rounding errors can make zero negative
         return np.asarray(np.sqrt(t, out=t))
 
 
 def neighbourhood_weights(X: Array, Y: Array, bandwidth: float, kernel: Kernel) -> npt.NDArray[np.float32]:
     """Return the squares ``w^2`` for all pairs of points, of shape (n, m), in single precision.
 
-    Each is off by a factor within about 1e-5 of one. So what takes the place of ``C_k`` is between ``(1 - 1e-5) C_k``
-    and ``(1 + 1e-5) C_k``, and densities differ from those of ``C_k`` by a factor within ``1e-5 d`` of one.
+    The relative error of each is about 1e-5. The computed ``C_k`` is therefore between ``(1 - 1e-5) C_k`` and
+    ``(1 + 1e-5) C_k``, and the relative error of densities is within ``1e-5 d``.
     """
     return np.asarray(kernel(Distances.between(X, Y, bandwidth)()))
 
@@ -110,10 +110,10 @@ def neighbourhood_weights(X: Array, Y: Array, bandwidth: float, kernel: Kernel) 
 def neighbourhood_totals(X: Array, masses: Array, bandwidth: float, kernel: Kernel) -> Array:
     """Return ``sum_k' w_{kk'}^2 m_k'`` for all points, of shape (n,).
 
-    A point is drawn with a probability in proportion to the root of its total, so that all totals are needed, whichever
-    points are drawn: each pair of points is computed once, in single precision (relative error below 1e-5), and pairs
-    of blocks are processed by several threads. The result does not depend on the number of threads. For many points the
-    sum over the others is estimated from some of them (``_estimated_totals``).
+    A point is drawn with probability proportional to the root of its total, so that the totals of all points are
+    needed. Each pair of points is computed once, in single precision (relative error below 1e-5), and pairs of blocks
+    are processed by several threads. The result does not depend on the number of threads. If there are many points,
+    sums are estimated from some of them (``_estimated_totals``).
     """
     if len(X) > MANY_POINTS:
         return _estimated_totals(X, masses, bandwidth, kernel)
@@ -134,11 +134,11 @@ def neighbourhood_totals(X: Array, masses: Array, bandwidth: float, kernel: Kern
 
 
 def _estimated_totals(X: Array, masses: Array, bandwidth: float, kernel: Kernel) -> Array:
-    """Return ``w_{kk}^2 m_k``, and an estimate of the sum over the other points.
+    """Return ``w_{kk}^2 m_k`` plus an estimate of the sum over the other points, of shape (n,).
 
-    Points are picked in proportion to their masses, by equal steps along the cumulated sum; with ``s`` of them, the sum
-    is ``(M - m_k) / s`` times that of their weights. So it is exact for bandwidths that reach no other point, and near
-    the truth for those that reach many. The neighbourhoods of points that are drawn are exact in any case.
+    Points are chosen in proportion to their masses, by equal steps along the cumulative sum; with ``s`` points, the
+    estimate is ``(M - m_k) / s`` times the sum of their weights. It is exact for bandwidths that reach no other point,
+    and accurate for bandwidths that reach many. The neighbourhoods of drawn points are always exact.
     """
     cumulative = np.cumsum(masses)
     total, steps = cumulative[-1], (np.arange(NEIGHBOURS) + 0.5) / NEIGHBOURS
@@ -155,7 +155,7 @@ def _estimated_totals(X: Array, masses: Array, bandwidth: float, kernel: Kernel)
 
 
 def in_threads(function: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
-    """Return what a function makes of each part, several at a time, with one thread of linear algebra for each."""
+    """Return the results of a function for each part, computed by several threads with one BLAS thread each."""
     parts = list(parts)
     with threads_for(0, 1):
         if len(parts) == 1:  # starting threads takes longer than a small part

@@ -32,14 +32,14 @@ MAX_FACTORED = 50  # dimensions up to which covariances are factored
 
 @dataclass(frozen=True)
 class Nonlocal(DerivativeDensity):
-    """The paper's mixture over the points, with normals from a neighbourhood of each (eq. 4.6; Hessians: section 4.4).
+    """A mixture over the points, with normals from a neighbourhood of each point (paper, eq. 4.6 and section 4.4).
 
     With weights ``w_{kk'}`` that decrease with the distance and ``C_k = sum_k' w_{kk'}^2 g_k' g_k'^T``, the point
     ``x_k`` is sampled with probability proportional to ``sqrt(tr C_k)``, the normal ``a`` from the angular central
     Gaussian with ``C_k``, and ``b = -a.x_k + delta_W t`` with a random number ``t``. Probabilities and the terms of
     ``C_k`` are multiplied by the sample weights, and divided by the density ``rho`` of the points. An unknown partial
-    derivative is a random number of the usual size. With uniform ``rho`` the density approaches ``Local`` for a small
-    bandwidth, and its normals approach those of ``ActiveSubspace`` for a large one.
+    derivative is replaced by a random number of typical size. With uniform ``rho`` the density approaches ``Local`` for
+    a small bandwidth, and its normals approach the normals of ``ActiveSubspace`` for a large one.
 
     Parameters
     ----------
@@ -49,7 +49,8 @@ class Nonlocal(DerivativeDensity):
         The paper's ``delta_W``. Default is twice the width of the neurons.
     kernel : {"exponential", "gaussian", "cauchy"} or callable, default="exponential"
         The squares ``w^2`` as a function of ``t = |x_k - x_k'| / delta_W``: ``exp(-t)`` as in the paper,
-        ``exp(-t^2 / 2)``, ``1 / (1 + t^2)``, or a function that maps an array of numbers ``t >= 0`` to positive ones.
+        ``exp(-t^2 / 2)``, ``1 / (1 + t^2)``, or a function that maps an array of numbers ``t >= 0`` to positive
+        numbers.
     mollifier : {"gaussian", "logistic", "cauchy"} or Mollifier, default="gaussian"
         The density of ``(a.x_k + b) / delta_W``: the normal density as in the paper, or another one.
     rho : {"uniform", "knn"} or callable, default="uniform"
@@ -97,7 +98,7 @@ class PreparedNonlocal(PreparedMixture):
     def draw_directions(self, index: Index, rng: np.random.Generator) -> Array:
         """Return samples from ``N(0, C_k)``; ``C_k`` is factored once for each point in ``index``.
 
-        In many dimensions that takes too long; there a sample is ``sum_k' w_{kk'} F_k'^T xi_k'``, ``xi ~ N(0, I)``.
+        In many dimensions factoring takes too long, and a sample is ``sum_k' w_{kk'} F_k'^T xi_k'``, ``xi ~ N(0, I)``.
         """
         if len(self.axes) > MAX_FACTORED:
             return self._draw_combinations(index, rng)
@@ -124,7 +125,7 @@ class PreparedNonlocal(PreparedMixture):
         return result
 
     def covariances(self, index: Index) -> Array:
-        """Return ``C_k = sum_k' w_{kk'}^2 F_k'^T F_k'``."""
+        """Return ``C_k = sum_k' w_{kk'}^2 F_k'^T F_k'`` at the points ``index``, of shape (n, r, r)."""
         r = len(self.axes)
         upper = np.triu_indices(r)
         sums = np.zeros((len(index), len(upper[0])))
@@ -143,7 +144,7 @@ class PreparedNonlocal(PreparedMixture):
 
 
 def _checked(kernel: str | Kernel) -> Kernel:
-    """Return the kernel that a name stands for, or the function, after a trial."""
+    """Return the kernel with the given name, or the given function after a test call."""
     if isinstance(kernel, str):
         return KERNELS[kernel]
     values = np.asarray(kernel(np.array([0.0, 1.0])))

@@ -1,4 +1,4 @@
-"""The density of the data points, by which sums over the data become integrals over the domain."""
+"""The density of the data points, which turns sums over the data into integrals over the domain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_rho(rho: PointDensity) -> None:
 
 
 def log_point_density(rho: PointDensity, jet: Jet) -> Array:
-    """Return the logarithm of the density of the points at each of them, of shape (n,)."""
+    """Return the logarithm of the density of the points at each point, of shape (n,)."""
     n = len(jet)
     if rho == "uniform":
         sides = np.ptp(jet.X, axis=0)
@@ -39,7 +39,7 @@ def log_point_density(rho: PointDensity, jet: Jet) -> Array:
 
 
 def relative_volumes(rho: PointDensity, jet: Jet) -> Array:
-    """Return the volumes ``1 / rho(x_k)`` for which the points stand, divided by the largest one, of shape (n,)."""
+    """Return the volumes ``1 / rho(x_k)`` of the points, divided by the largest one, of shape (n,)."""
     logarithms = log_point_density(rho, jet)
     return np.asarray(np.exp(logarithms.min() - logarithms))
 
@@ -47,8 +47,8 @@ def relative_volumes(rho: PointDensity, jet: Jet) -> Array:
 def _nearest_neighbours(X: Array, weights: Array) -> Array:
     """Return the logarithm of a nearest-neighbour estimate of the density of the points, of shape (n,).
 
-    The relative weight of the ``j`` nearest neighbours, divided by the volume of the ball that contains them; ``j`` is
-    about the square root of the number of points.
+    The estimate is the relative weight of the ``j`` nearest neighbours, divided by the volume of the ball that contains
+    them; ``j`` is about the square root of the number of points.
     """
     n, d = X.shape
     if n < 2:

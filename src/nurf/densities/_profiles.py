@@ -30,7 +30,7 @@ class Mollifier(ABC):
     ``eta(t) = Re moment(0, t) / pi``, and samples come from a table of its integral.
     """
 
-    REACH: ClassVar[float] = 1e4  # samples are cut off there
+    REACH: ClassVar[float] = 1e4  # samples have at most this absolute value
 
     @abstractmethod
     def moment(self, m: int, t: Array) -> Complex:
@@ -79,7 +79,7 @@ class Logistic(Mollifier):
 class Gaussian(Mollifier):
     """The normal density, ``h(xi) = exp(-xi^2 / 2)``. The moments are Kummer functions of ``-t^2 / 2``.
 
-    Far from zero they are ``sum_j (-1/2)^j / j! (m + 2 j)! (i / t)^(m + 2 j + 1)``, by Watson's lemma.
+    Far from zero the moments are ``sum_j (-1/2)^j / j! (m + 2 j)! (i / t)^(m + 2 j + 1)``, by Watson's lemma.
     """
 
     FAR: ClassVar[float] = 50.0
@@ -117,7 +117,7 @@ class Gaussian(Mollifier):
 class Cauchy(Mollifier):
     """The Cauchy density, ``h(xi) = exp(-xi)``. The moments are ``m! (1 - i t)^-(m+1)``.
 
-    As in the authors' experiments, its width is ``sqrt(d + s - 1)`` times that of the neurons.
+    As in the authors' experiments, its width is ``sqrt(d + s - 1)`` times the width of the neurons.
     """
 
     def moment(self, m: int, t: Array) -> Complex:
@@ -141,7 +141,7 @@ MOLLIFIERS: dict[str, Mollifier] = {"logistic": Logistic(), "gaussian": Gaussian
 
 
 def as_mollifier(mollifier: str | Mollifier) -> Mollifier:
-    """Return the mollifier that a name stands for, or the object."""
+    """Return the mollifier with the given name, or the given object."""
     if isinstance(mollifier, Mollifier):
         return mollifier
     if mollifier not in MOLLIFIERS:
@@ -195,7 +195,7 @@ class Profile:
         table = _table(self.mollifier, self.dimension, self.k)
         near, reach = min(limit, table.END * self.width), limit / self.width
         nodes = np.linspace(0.0, near, int(np.ceil(near / (table.step * self.width))) + 1)
-        if reach > table.END:  # beyond the table the profile is smooth: equal ratios, however far the limit is
+        if reach > table.END:  # the profile is smooth beyond the table: nodes at equal ratios suffice for any limit
             ratios = np.geomspace(table.END, reach, int(np.ceil(self.FAR_NODES * np.log(reach / table.END))) + 2)
             nodes = np.concatenate([nodes, ratios[1:-1] * self.width, [limit]])
         nodes = np.concatenate([-nodes[:0:-1], nodes])

@@ -87,7 +87,7 @@ class Representation(Density):
         return frozenset(DATA[self.power : self.power + 1]) - {"values"}
 
     def missing(self, jet: Jet) -> list[str]:
-        """Return what the formula requires and the data do not have: derivatives that are known in all directions."""
+        """Return the derivatives that the formula requires and the data lack; they must be known in all directions."""
         incomplete = [f"complete {DATA[self.power]}"] if self.power and not complete(jet, self.power).any() else []
         return super().missing(jet) or incomplete
 
@@ -244,6 +244,6 @@ def _decomposition(data: Array, d: int) -> tuple[Array, Array]:
         lengths = np.linalg.norm(data, axis=2, keepdims=True)
         return np.where(lengths > 0, data / np.where(lengths > 0, lengths, 1.0), np.eye(d)[0]), lengths
     values, vectors = np.linalg.eigh((data + np.swapaxes(data, 2, 3)) / 2)
-    side = np.cos(np.arange(1, d + 1))  # orthogonal to no vector of whole numbers, nor to any that data would have
+    side = np.cos(np.arange(1, d + 1))  # orthogonal to no integer vector, nor in practice to any eigenvector
     vectors = np.swapaxes(vectors, 2, 3)
     return np.where(vectors @ side < 0, -1.0, 1.0)[..., None].reshape(n, -1, 1) * vectors.reshape(n, -1, d), values

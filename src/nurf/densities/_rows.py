@@ -1,4 +1,4 @@
-"""Derivatives as rows, from which normals are sampled, and what stands for derivatives that are not known."""
+"""Derivatives as rows, from which normals are sampled, and random rows for unknown derivatives."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from nurf.jets import DERIVATIVE_KINDS, Jet
 def scaled_rows(jet: Jet, order: int) -> Array:
     """Return ``jet.derivative_rows`` divided by the largest entry: densities do not depend on the scale of ``f``.
 
-    If a gradient is known in part, an unknown partial derivative is a random variable with mean zero. Its variance is
-    the mean square of the known ones along the same axis, or along all axes if there are none. The covariance
-    ``F_k^T F_k`` of the direction at ``x_k`` grows by that of the unknown part, which has rows of its own. The same
-    holds for entries of Hessians. Points without any known derivative have rows of zeros, as have those whose
-    derivatives have weight zero.
+    If a gradient is partly known, an unknown partial derivative is a random variable with mean zero. Its variance is
+    the mean square of the known derivatives along the same axis, or along all axes if there are none. The unknown part
+    has rows of its own, which add its covariance to the covariance ``F_k^T F_k`` of the direction at ``x_k``. Entries
+    of Hessians are treated in the same way. Points without any known derivative, and points whose derivatives have
+    weight zero, have rows of zeros.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def complete(jet: Jet, order: int) -> Mask:
 
 
 def _along_axes(jet: Jet, order: int, rows: Array, used: Mask) -> Array:
-    """Return rows for the unknown entries of rows that are known in part: one for each axis that needs it."""
+    """Return rows for the unknown entries of partly known rows, one for each axis with unknown entries."""
     derivatives = jet.derivatives(order)
     assert derivatives is not None
     known = ~np.isnan(derivatives.reshape(rows.shape)) & used[:, None, None]
@@ -62,7 +62,7 @@ def _along_axes(jet: Jet, order: int, rows: Array, used: Mask) -> Array:
 
 
 def _across_frames(jet: Jet, rows: Array, used: Mask) -> Array:
-    """Return rows for the unknown part of gradients that are known along frames: all directions across these."""
+    """Return rows for the unknown part of gradients that are known along frames: the orthogonal complement."""
     assert jet.frames is not None
     known = np.swapaxes(jet.frames, 1, 2) @ jet.frames
     ranks = np.trace(known, axis1=1, axis2=2).round() * used

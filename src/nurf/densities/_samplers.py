@@ -105,7 +105,7 @@ class Metropolis:
     burn_in : int, default=100
         Number of steps of each chain before the first hyperplane is kept.
     thinning : int, default=10
-        Number of steps between two hyperplanes that are kept.
+        Number of steps between two kept hyperplanes.
     chains : int, default=200
         Number of chains.
     min_acceptance : float, default=0.001
@@ -155,7 +155,7 @@ class Metropolis:
 
 
 def _at_least(spec: object, **lowest: int) -> None:
-    """Raise a ``ValueError`` unless the parameters are integers that are not below their lower limits."""
+    """Raise a ``ValueError`` unless the parameters are integers and at least equal to their lower limits."""
     for name, low in lowest.items():
         value = getattr(spec, name)
         if not isinstance(value, Integral) or value < low:

@@ -27,8 +27,8 @@ class Uniform(Density):
     ----------
     domain : {"box"}, Domain or None, default=None
         The set ``D`` that the hyperplanes intersect: ``b`` is uniform in ``-a.D`` (paper, section 4.3.1). "box" is the
-        bounding box of the points. None is the domain that ``prepare`` takes, in the estimators the unit ball into
-        which the inputs are scaled.
+        bounding box of the points. None is the domain passed to ``prepare``; estimators pass the unit ball, into which
+        the inputs are scaled.
     """
 
     domain: DomainOf = None
@@ -63,7 +63,7 @@ def check_domain(domain: DomainOf) -> None:
 
 
 def domain_of(domain: DomainOf, jet: Jet, default: Domain) -> Domain:
-    """Return the domain that the parameter ``domain`` of a density stands for."""
+    """Return the domain for the parameter ``domain`` of a density."""
     if isinstance(domain, str):
         return Box.around(jet.X)
     return default if domain is None else domain

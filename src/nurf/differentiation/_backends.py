@@ -42,7 +42,7 @@ class Function(ABC):
         """Return values (m, k), gradients (m, k, d) and Hessians (m, k, d, d) or None, for a block of points."""
 
     def traced(self, x: Array) -> Any:
-        """Return the same as ``call``, but raise an error if ``f`` cannot be differentiated in this framework."""
+        """Return ``f`` at the points as ``call`` does, but raise an error if this framework cannot differentiate it."""
         return self.call(x)
 
     def values(self, X: Array) -> Any:
@@ -76,7 +76,7 @@ class Function(ABC):
     def contradiction(self) -> str | None:
         """Return a message if gradients contradict differences of the values at most of up to three points, else None.
 
-        They are compared along one direction.
+        Gradients and differences are compared along one direction.
         """
         X = self.X[:: max(1, len(self.X) // 3)][:3]
         _, gradients, _ = self.differentiate(X, 1)
@@ -136,7 +136,7 @@ class Jax(Function):
             return np.asarray(self.f(self.jax.numpy.asarray(x)))
 
     def traced(self, x: Array) -> Any:
-        """Return the same as ``call``, but raise an error if the framework cannot trace ``f``."""
+        """Return the values of ``f`` as ``call`` does, but raise an error if the framework cannot trace ``f``."""
         with self.jax.enable_x64(True):
             return np.asarray(self.jax.vjp(self._traced_values, self.jax.numpy.asarray(x))[0])
 
@@ -188,7 +188,7 @@ class Torch(Function):
             return self.f(self.torch.tensor(x)).numpy()
 
     def traced(self, x: Array) -> Any:
-        """Return the same as ``call``, but raise an error if the framework cannot trace ``f``."""
+        """Return the values of ``f`` as ``call`` does, but raise an error if the framework cannot trace ``f``."""
         with self.torch.enable_grad():
             return self._require_gradient(self.f(self.torch.tensor(x, requires_grad=True))).detach().numpy()
 

@@ -32,15 +32,15 @@ def derivatives(
     ----------
     f : callable
         A function of one point (d,) that returns a number or ``k`` numbers, or a function of all points (n, d) that
-        returns an array of shape (n,) or (n, k), each row of which depends on the same row of its argument only. It may
+        returns an array of shape (n,) or (n, k), each row of which depends only on the same row of its argument. It can
         be written in JAX, torch or NumPy.
     X : array of shape (n, d)
         The points.
     order : {1, 2}, default=1
-        2 to compute Hessians too.
+        1 to compute gradients, 2 to compute Hessians as well.
     backend : {"auto", "jax", "torch", "finite_differences", "complex_step"}, default="auto"
         ``"auto"`` tries JAX and torch, if they are mentioned in the code of ``f`` or already imported, starting with
-        the one that the code mentions. A framework is used if it can trace ``f``, and if its gradients agree with
+        the framework that the code mentions. A framework is used if it can trace ``f``, and if its gradients agree with
         differences of the values at three points (they do not if part of ``f`` is computed outside the framework).
         Otherwise ``f`` is differentiated by finite differences.
 
@@ -119,7 +119,7 @@ def _points(X: Any) -> Array:
 def _steps(X: Array, step: Any) -> Array:
     """Return the largest step of each input, (d,), rounded to a power of two to reduce rounding errors."""
     size, extent = np.abs(X).max(axis=0), np.ptp(X, axis=0)
-    # differences due to rounding do not tell the scale of an input
+    # a range that is due to rounding errors is not the scale of an input
     scale = np.where(extent > 1e-8 * size, extent, np.where(size > 0, size, 1.0))
     steps = LARGEST_STEP * scale if step is None else np.asarray(step, dtype=np.float64)
     if steps.shape not in ((), size.shape) or not np.all((steps > 0) & np.isfinite(steps)):

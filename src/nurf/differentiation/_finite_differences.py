@@ -35,7 +35,7 @@ def differences(
     steps : array of shape (d,)
         The largest step for each input.
     order : {1, 2}
-        2 to compute Hessians too.
+        1 to compute gradients, 2 to compute Hessians as well.
 
     Examples
     --------

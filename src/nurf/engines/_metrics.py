@@ -17,7 +17,7 @@ FLOOR = 1e-4  # of the eigenvalues of the gradients' covariance, relative to the
 
 
 @dataclass(frozen=True, eq=False)
-class LinearMap:
+class InputMap:
     """The change of inputs ``x -> M x``.
 
     Parameters
@@ -59,7 +59,7 @@ class Metric(ABC):
         return frozenset({"gradients"})
 
     @abstractmethod
-    def prepare(self, jet: Jet) -> LinearMap | None:
+    def prepare(self, jet: Jet) -> InputMap | None:
         """Return the map, or None for the identity."""
 
 
@@ -85,7 +85,7 @@ class Diagonal(Metric):
 
     name = "diagonal"
 
-    def prepare(self, jet: Jet) -> LinearMap | None:
+    def prepare(self, jet: Jet) -> InputMap | None:
         """Return the map ``diag(C)^(1/2)`` with ``C = sum_k w_k g_k g_k^T``."""
         return _map(jet, np.diag(_covariance(jet)), np.eye(jet.n_features))
 
@@ -96,7 +96,7 @@ class Full(Metric):
 
     name = "full"
 
-    def prepare(self, jet: Jet) -> LinearMap | None:
+    def prepare(self, jet: Jet) -> InputMap | None:
         """Return the map ``C^(1/2)`` with ``C = sum_k w_k g_k g_k^T``."""
         return _map(jet, *np.linalg.eigh(_covariance(jet)))
 
@@ -119,7 +119,7 @@ class Learned(Metric):
         """Nothing: it is there."""
         return frozenset()
 
-    def prepare(self, jet: Jet) -> LinearMap | None:
+    def prepare(self, jet: Jet) -> InputMap | None:
         """Return the map ``(A^T A)^(1/2)``, so that it is invertible."""
         A = np.array(self.matrix)
         return _map(jet, *np.linalg.eigh(A.T @ A), LEARNED_FLOOR)
@@ -133,11 +133,11 @@ def _covariance(jet: Jet) -> Array:
     return np.asarray(rows.T @ rows)
 
 
-def _map(jet: Jet, eigenvalues: Array, vectors: Array, floor: float = FLOOR) -> LinearMap | None:
+def _map(jet: Jet, eigenvalues: Array, vectors: Array, floor: float = FLOOR) -> InputMap | None:
     """Return the square root of the covariance, scaled so that the points fill the unit ball as before."""
     largest = eigenvalues.max()
     if largest <= 0:
         return None
     matrix = (vectors * np.sqrt(np.maximum(eigenvalues / largest, 0.0) + floor)) @ vectors.T
     before, after = (np.sqrt((X**2).sum(axis=1).max()) for X in (jet.X, jet.X @ matrix.T))
-    return LinearMap(matrix * (before / after)) if before > 0 and after > 0 else None
+    return InputMap(matrix * (before / after)) if before > 0 and after > 0 else None

@@ -26,23 +26,43 @@ def watch_attempts(verbose: int, seconds: float = np.inf) -> RaceProgress | None
     return RaceProgress(seconds) if verbose else None
 
 
-def watch_blocks(n_rows: int, problems: Sequence[tuple[Features, Loss]], verbose: int) -> Callable[[int], None] | None:
-    """Return a function to call with the number of rows whose normal equations are done, or None for silence.
+def say_surveyed(n_rows: int, seconds: float, verbose: int) -> None:
+    """Write how long the first pass over all blocks took, unless for silence."""
+    if verbose:
+        _say(f"first pass: {n_rows} samples surveyed, {_duration(seconds)}")
 
-    Log how long all of them may take on this machine alone, if long.
-    """
+
+def warn_if_long(n_rows: int, problems: Sequence[tuple[Features, Loss]]) -> None:
+    """Log how long the normal equations of all rows may take on this machine alone, if long."""
     operations = sum(n_rows * features.n_neurons**2 * (1 + len(loss.orders)) for features, loss in problems)
     seconds = operations / _operations_per_second()
     if seconds > LONG:
         words = "adding up %d samples for %d neurons may take about %s on one machine"
         LOGGER.warning(words, n_rows, max(features.n_neurons for features, _ in problems), _duration(seconds))
+
+
+def watch_blocks(what: str, total: int, before: int, verbose: int) -> Callable[[int], None] | None:
+    """Return a function to call with the number of rows or blocks that are done, or None for silence.
+
+    Parameters
+    ----------
+    what : str
+        What is done with them.
+    total : int
+        How many there are.
+    before : int
+        How many were done before, and say nothing about the time that is left.
+    verbose : int
+    """
     start, said = time.perf_counter(), [time.perf_counter()]
 
     def progress(done: int) -> None:
         now = time.perf_counter()
-        if done == n_rows or now - said[0] > BLOCKS_INTERVAL:
+        if done == total or now - said[0] > BLOCKS_INTERVAL:
             said[0] = now
-            _say(f"{done} of {n_rows} samples added up, {_duration(now - start)}")
+            left = (now - start) * (total - done) / max(done - before, 1)
+            more = f", about {_duration(left)} left" if done < total else ""
+            _say(f"{done} of {total} {what}, {_duration(now - start)}{more}")
 
     return progress if verbose else None
 

@@ -262,11 +262,6 @@ class SampledEngine(Engine):
         """Return whether the network is a sum of functions of single inputs."""
         return str(candidate.kind)
 
-    def simplicity(self, candidate: Any) -> tuple[float, ...]:
-        """Return the width, then the weights of derivatives: wide neurons and values alone are simple."""
-        loss = candidate.setting.loss
-        return candidate.setting.activation.typical_width, -loss.gradients, -loss.hessians
-
     def judge(self, candidate: Any, size: int, before: Judged | None = None) -> Judged:
         """Return the evidence for a candidate: from fits without each fold, or from samples that leave a fit.
 
@@ -318,6 +313,22 @@ class SampledEngine(Engine):
         factors = np.maximum(np.divide(true, left, out=np.ones_like(true), where=left > 0), 1.0)
         errors = np.where(found.judges[:, None], found.errors, factors * before.errors)
         return replace(judged, evidence=Evidence(errors, before.weights))
+
+    def sized(self, judged: Judged, fit: ShallowFit, size: int) -> ShallowFit:
+        """Return a candidate with more neurons, which go on from its fit, or the first neurons of its fit.
+
+        Neurons are drawn independently of each other, so that the first of them are a sample, too. Their outer weights
+        are left to the caller.
+        """
+        if size > judged.size:
+            return self.fit(replace(judged, candidate=next(self.onwards(judged, False)), size=size), self.task.jet)
+        if size == judged.size:
+            return fit
+        assert fit.stage is not None
+        features, coefficients = fit.network.features, fit.network.coefficients
+        kept = np.r_[:size, features.n_neurons : features.n_columns]
+        network = replace(fit.network, features=features[:size], coefficients=coefficients[kept])
+        return replace(fit, network=network, stage=replace(fit.stage, n_neurons=size), precise=False)
 
     def again(self, fit: ShallowFit) -> Judged:
         """Return the stages of an earlier fit, with neurons that are sampled from the data of this engine."""

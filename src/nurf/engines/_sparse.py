@@ -28,7 +28,7 @@ from nurf.solvers.sparse._misfit import Misfit
 from nurf.solvers.sparse._objective import JointPoint, Objective
 from nurf.solvers.sparse._options import SparseOptions
 from nurf.solvers.sparse._penalties import LogPenalty, Penalty
-from nurf.solvers.sparse._solver import Solution, search_peaks, solve_sparse
+from nurf.solvers.sparse._solver import SparseSolution, search_peaks, solve_sparse
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -240,7 +240,7 @@ def _path(
     return np.asarray(largest * options.path_ratio ** -np.arange(1.0, options.path_length + 1))
 
 
-def _step(solution: Solution, objective: Objective, seconds: float, validation: Jet | None) -> SparseStep:
+def _step(solution: SparseSolution, objective: Objective, seconds: float, validation: Jet | None) -> SparseStep:
     shape = (-1, *objective.misfit.jet.y.shape[1:])
     network = ShallowNetwork(solution.network.features, solution.network.coefficients.reshape(shape))
     output_errors = estimated_errors(objective.at(solution.network), validation)

@@ -15,7 +15,7 @@ from nurf._types import Array, Index, Precision
 from nurf.activations import Activation
 from nurf.densities import Density, PreparedDensity, Uniform
 from nurf.engines._fit import ShallowFit, Stage
-from nurf.engines._metrics import LinearMap, Metric
+from nurf.engines._metrics import InputMap, Metric
 from nurf.engines._outer import ALPHAS, MAX_PRECISE_OPERATIONS, fit_refined, fit_resolved, refines_at
 from nurf.engines._settings import FromData, FromResidual, Setting, Source
 from nurf.jets import DERIVATIVE_KINDS, Jet
@@ -148,13 +148,13 @@ class Sampling:
     Parameters
     ----------
     density : PreparedDensity
-    metric : LinearMap or None
+    metric : InputMap or None
     fallback : str or None
         Why neurons are not sampled as the setting says, if they are not.
     """
 
     density: PreparedDensity
-    metric: LinearMap | None
+    metric: InputMap | None
     fallback: str | None
 
     @classmethod

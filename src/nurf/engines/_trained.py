@@ -169,10 +169,6 @@ class TrainedEngine(Engine):
         """Return the setting."""
         return candidate
 
-    def simplicity(self, candidate: Any) -> tuple[float, ...]:
-        """Return less for settings with derivatives in the loss."""
-        return (-candidate.loss.gradients,)
-
     def judge(self, candidate: Any, size: int, before: Judged | None = None) -> Judged:
         """Return a setting after a cycle of ``size`` steps, and its errors at rows that do not train."""
         began = time.perf_counter()

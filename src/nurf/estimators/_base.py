@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -19,16 +19,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_number
+from nurf._warping import UNWARPED, Warping, require_positive
 from nurf.choosing import NO_LIMIT, POLICY, Choice, Clock, Engine, decide
 from nurf.data import DerivativeCheck, Observations, in_pieces, require_numbers, split
 from nurf.engines import Fit, Origin, ShallowFit
 from nurf.engines._progress import watch_attempts
 from nurf.estimators._parameters import as_generator
 from nurf.estimators._report import Report
+from nurf.estimators._warped import Translation, WarpedEngine, least, promising, tail_warnings, warpings_of
 from nurf.files import write
 from nurf.jets import Jet
-from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
+from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork, WarpedFunction, WarpedNetwork
 from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
+
+ALL_DATA, VALUES_ALONE = "all data", "values alone"  # the names of what engines are fitted to
 
 
 class SavedEstimator(BaseEstimator):  # type: ignore[misc]
@@ -73,6 +77,10 @@ class Prepared:
         Whether there are validation samples.
     deviations : array of shape (d,), optional
         The standard deviations of the inputs, in units of their scales.
+    warping : Warping
+        Curves of inputs and outputs, in front of the scaling.
+    held_out : Jet or None
+        Validation samples, in the units of the engines.
     """
 
     engines: tuple[Engine, ...]
@@ -83,6 +91,18 @@ class Prepared:
     clock: Clock
     validated: bool
     deviations: Array | None = None
+    warping: Warping = UNWARPED
+    held_out: Jet | None = None
+
+    @cached_property
+    def raced(self) -> tuple[Engine, ...]:
+        """The engines, with errors in units of the standard deviation of the values."""
+        if self.warping.is_trivial:
+            return self.engines
+        parts = {ALL_DATA: self.scaled, VALUES_ALONE: self.scaled.only(())}
+        translate = partial(Translation, self.warping, self.scaling, held_out=self.held_out)
+        label = str(self.warping)
+        return tuple(WarpedEngine.of(each, translate(parts[each.data]), label) for each in self.engines)
 
     def fit(self, choice: Choice) -> Any:
         """Return the fit of the candidate that was chosen, with what choosing adds to its error.
@@ -105,11 +125,15 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
 
     fit_: Fit
     scaling_: Scaling
+    _warping: Warping
     estimated_error_: float | Array
     uncertainty_: Uncertainty | None
     gradient_check_: DerivativeCheck | None
+    target: Any = None
+    inputs: Any = None
     verbose: int
     random_state: Any = None
+    _goes_on: bool = False  # from a race on a sample to all blocks
 
     def fit(
         self,
@@ -231,11 +255,11 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         if tuple(sorted(jet.known)) != before.known:
             had, has = (" and ".join(kinds) or "no derivatives" for kinds in (before.known, sorted(jet.known)))
             raise ValueError(f"`update` needs the derivatives that the last fit had, {had}, got {has}")
-        prepared = self._prepare(jet, jet, None, self._generator(), NO_LIMIT, self.scaling_)
-        engine = next(engine for engine in prepared.engines if engine.data == before.data)
+        prepared = self._prepared(self.warping_, jet, jet, None, self._generator(), NO_LIMIT, self.scaling_)
+        engine = next(engine for engine in prepared.raced if engine.data == before.data)
         fit = prepared.fit(Choice(engine.again(self.fit_), before.optimism))
         origin = replace(fit.origin, optimism=before.optimism, n_samples=before.n_samples)
-        found = self._finish(prepared, replace(fit, origin=origin, attempts=self.fit_.attempts))
+        found = self._finished(prepared, replace(fit, origin=origin, attempts=self.fit_.attempts))
         if len(jet) > 2 * before.n_samples:
             found.append(
                 UserWarning(
@@ -265,9 +289,13 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         """Fit to checked data, set the attributes at the very end, and return warnings for the user."""
         rng, progress = self._generator(), watch_attempts(self._verbosity())
         given, (jet, held_out) = jet, split(jet, validation, rng)
-        prepared = self._prepare(given, jet, held_out, rng, NO_LIMIT)
-        choice = decide(prepared.engines, POLICY, progress, prepared.clock)
-        found = self._finish(prepared, prepared.fit(choice))
+        warpings = self._warpings(jet, held_out)
+        rivals = [self._prepared(warping, given, jet, held_out, rng, NO_LIMIT) for warping in warpings]
+        choices = [decide(each.raced, POLICY, progress, each.clock) for each in rivals]
+        prepared, choice = rivals[least(choices)], choices[least(choices)]
+        found = self._finished(prepared, prepared.fit(choice))
+        found += tail_warnings(choice.winner.evidence, jet.with_values().y, self.target)
+        self._set_rivals(warpings, choices)
         if progress is not None:
             progress.done(self.fit_)
         return [*prepared.warnings, *found]
@@ -275,6 +303,43 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     def _generator(self) -> np.random.Generator:
         """Return the generator of all random numbers of a fit."""
         return as_generator(self.random_state)
+
+    def _warpings(self, jet: Jet, held_out: Jet | None) -> list[Warping]:
+        """Return the curves of inputs and outputs that ``target`` and ``inputs`` ask for; "auto" may give several."""
+        names = getattr(self, "feature_names_in_", None)
+        return promising(warpings_of(self.target, self.inputs, jet, held_out, names), jet)
+
+    def _prepared(
+        self,
+        warping: Warping,
+        given: Jet,
+        jet: Jet,
+        held_out: Jet | None,
+        rng: np.random.Generator,
+        clock: Clock,
+        scaling: Scaling | None = None,
+        prepare: Callable[..., Prepared] | None = None,
+    ) -> Prepared:
+        """Return what ``prepare``, by default ``_prepare``, returns for data between curves of inputs and outputs."""
+        if warping.outputs is not None and getattr(self, "loss", "squared") == "huber":
+            raise ValueError(
+                f"`loss` must be 'squared' with a `target`, got 'huber' and the {warping}: values without gross errors "
+                "are not known in the units of the data"
+            )
+        prepare = self._prepare if prepare is None else prepare
+        jet, held_out = warping(jet), None if held_out is None else warping(held_out)
+        prepared = prepare(warping(given), jet, held_out, rng, clock, scaling)
+        return replace(prepared, warping=warping, held_out=None if held_out is None else prepared.scaling(held_out))
+
+    def _set_rivals(self, warpings: Sequence[Warping], choices: Sequence[Choice]) -> None:
+        """Note the errors between all curves that were tried, in units of the standard deviation of the values."""
+        pairs = zip(warpings, choices, strict=True)
+        self._rivals = tuple((str(warping), float(choice.optimism * choice.winner.error)) for warping, choice in pairs)
+
+    def _finished(self, prepared: Prepared, fit: Any) -> list[Warning]:
+        """Set the attributes of a fit with its curves, and return warnings for the user."""
+        self._warping = prepared.warping
+        return self._finish(prepared, fit)
 
     @abstractmethod
     def _prepare(
@@ -311,6 +376,13 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     def _chosen(self) -> str:
         """What was fitted, in a few words."""
 
+    def _with_units(self, report: Report) -> Report:
+        """Return a report that says first what the network sees, if that is not inputs and values as they are."""
+        chosen, rivals = str(self.warping_), dict(vars(self).get("_rivals", ()))
+        others = [f"{rivals[label]:.2g} with {label or 'nothing'}" for label in rivals if label != chosen]
+        text = (chosen or "nothing") + (f"; estimated error {' and '.join(others)} transformed" if others else "")
+        return replace(report, lines=(("transformed", text), *report.lines)) if chosen or others else report
+
     @abstractmethod
     def report(self) -> Report:
         """Return what was chosen and why: text in a terminal, a table in a notebook."""
@@ -324,14 +396,31 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         """Set the attributes that predictions need."""
         self.fit_, self.scaling_, self.uncertainty_ = fit, scaling, uncertainty
         self.__dict__.pop("network_", None)
-        errors = fit.output_errors * scaling.y_scale
+        errors = fit.output_errors * self.y_scale_
         self.estimated_error_ = errors if np.ndim(scaling.y_scale) else float(errors[0])
+
+    @property
+    def warping_(self) -> Warping:
+        """The curves of inputs and outputs, in front of ``scaling_``."""
+        found: Warping = vars(self).get("_warping", UNWARPED)  # files of versions without curves have none
+        return found
+
+    @property
+    def y_scale_(self) -> Array:
+        """The standard deviation of the values, in the units of the data, of shape () or (k,)."""
+        check_is_fitted(self, "fit_")
+        return self.scaling_.y_scale if self.warping_.y_scale is None else self.warping_.y_scale
 
     @cached_property
     def network_(self) -> Network:
         """The fitted network, as a function of unscaled inputs: computed from ``fit_`` when it is first asked for."""
         check_is_fitted(self, "fit_")
-        return self.fit_.network.in_units_of(self.scaling_)
+        return self._in_units(self.fit_.network)
+
+    def _in_units(self, network: Network) -> Network:
+        """Return a network of scaled units as a function in the units of the data."""
+        network = network.in_units_of(self.scaling_)
+        return network if self.warping_.is_trivial else WarpedNetwork(network, self.warping_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the values at the points, of shape (n,) or (n, k).
@@ -346,12 +435,21 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         return self._in_pieces(self._predict, X, (), return_std)
 
     def _predict(self, X: Any, return_std: bool = False) -> Any:
-        points = self._inputs(X)
-        values = self.scaling_.values_back(self.fit_.network.value(points))
+        points = self._inputs(X)[1]
+        warped = self._warped_values(points)
+        values = self.warping_.values_back(warped)
         if not return_std:
             return values
-        deviations = self._checked_uncertainty().value_std(points).reshape(values.shape)
-        return values, deviations * self.scaling_.y_scale
+        return values, self.warping_.deviations_back(warped, self._warped_deviations(points))
+
+    def _warped_values(self, points: Array) -> Array:
+        """Return the values after their curves, at scaled points, of shape (n,) or (n, k)."""
+        return self.scaling_.values_back(self.fit_.network.value(points))
+
+    def _warped_deviations(self, points: Array) -> Array:
+        """Return the standard deviations of values after their curves, at scaled points, of shape (n,) or (n, k)."""
+        deviations = self._checked_uncertainty().value_std(points)
+        return np.asarray(deviations.reshape(len(points), *self.fit_.network.output_shape) * self.scaling_.y_scale)
 
     def predict_gradient(self, X: Any, return_std: bool = False) -> Any:
         """Return the gradients at the points, of shape (n, d) or (n, k, d), and by choice their standard deviations.
@@ -362,9 +460,12 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         return self._in_pieces(self._predict_gradient, X, ("d",), return_std)
 
     def _predict_gradient(self, X: Any, return_std: bool = False) -> Any:
-        points = self._inputs(X)
-        scaled = self.fit_.network.gradient(points)
-        gradients = self.scaling_.gradients_back(scaled)
+        given, points = self._inputs(X)
+        scaled, warping = self.fit_.network.gradient(points), self.warping_
+        gradients = slopes = self.scaling_.gradients_back(scaled)
+        if not warping.is_trivial:
+            warped = self._warped_values(points)
+            gradients = warping.derivatives_back(given, warped, slopes)[0]
         if not return_std:
             return gradients
         uncertainty = self._checked_uncertainty()
@@ -375,7 +476,11 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
                 "several times too small or too large",
                 stacklevel=5,  # where the gradients were asked for
             )
-        return gradients, self.scaling_.gradient_deviations_back(deviations)
+        deviations = self.scaling_.gradient_deviations_back(deviations)
+        if not warping.is_trivial:
+            of_values = self._warped_deviations(points)
+            deviations = warping.gradient_deviations_back(given, warped, of_values, slopes, deviations)
+        return gradients, deviations
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
         """Return intervals that contain new values with probability ``coverage``, of shape (n, 2) or (n, k, 2).
@@ -397,10 +502,10 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         return self._in_pieces(partial(self._predict_interval, coverage=float(coverage)), X, (2,))
 
     def _predict_interval(self, X: Any, coverage: float) -> Array:
-        points = self._inputs(X)
+        points = self._inputs(X)[1]
         intervals = self._checked_uncertainty().interval(points, coverage)
-        shape = (len(points), *self.fit_.network.output_shape, 2)
-        return np.moveaxis(self.scaling_.values_back(np.moveaxis(intervals.reshape(shape), -1, 0)), 0, -1)
+        ends = np.moveaxis(intervals.reshape(len(points), *self.fit_.network.output_shape, 2), -1, 0)
+        return np.moveaxis(self.warping_.values_back(self.scaling_.values_back(ends)), 0, -1)
 
     def _checked_uncertainty(self) -> Uncertainty:
         if self.uncertainty_ is None:
@@ -418,8 +523,12 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         return self._in_pieces(self._predict_hessian, X, ("d", "d"))
 
     def _predict_hessian(self, X: Any) -> Array:
-        points = self._inputs(X)
-        return self.scaling_.hessians_back(self.fit_.network.hessian(points))
+        given, points = self._inputs(X)
+        hessians = self.scaling_.hessians_back(self.fit_.network.hessian(points))
+        if self.warping_.is_trivial:
+            return hessians
+        warped, slopes = self._warped_values(points), self.scaling_.gradients_back(self.fit_.network.gradient(points))
+        return np.asarray(self.warping_.derivatives_back(given, warped, slopes, hessians)[1])
 
     def function(self) -> PointFunction:
         """Return the fitted function for calls at one point or many, without checks: for optimisers and samplers.
@@ -428,7 +537,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         ``f.value_and_gradient(x)`` both, in the units of the data.
         """
         check_is_fitted(self, "fit_")
-        return self.fit_.network.function(self.scaling_)
+        function = self.fit_.network.function(self.scaling_)
+        return function if self.warping_.is_trivial else WarpedFunction(function, self.warping_)
 
     def _in_pieces(self, method: Callable[..., Any], X: Any, axes: tuple[Any, ...], return_std: bool = False) -> Any:
         """Return what a method predicts, of arrays of any kind; ``axes`` are those behind rows and outputs."""
@@ -438,10 +548,13 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         method = partial(method, return_std=True) if return_std else method
         return in_pieces(method, X, self.n_features_in_, shape, return_std)
 
-    def _inputs(self, X: Any) -> Array:
-        """Return points in scaled units."""
+    def _inputs(self, X: Any) -> tuple[Array, Array]:
+        """Return points in the units of the data, and in scaled units."""
         require_numbers(X=X)
-        return self.scaling_.inputs(validate_data(self, X, reset=False, dtype=np.float64))
+        points = validate_data(self, X, reset=False, dtype=np.float64)
+        if self.warping_.inputs is not None:
+            require_positive("X", self.warping_.inputs.kinds, points, getattr(self, "feature_names_in_", None))
+        return points, self.scaling_.inputs(self.warping_.points(points))
 
 
 class ShallowRegressor(NetworkRegressor):
@@ -458,9 +571,9 @@ class ShallowRegressor(NetworkRegressor):
 
     @property
     def hyperplanes_(self) -> Hyperplanes:
-        """The hyperplanes of the fitted network, in unscaled inputs."""
+        """The hyperplanes of the fitted network, in unscaled inputs after their logarithms, if ``inputs`` has some."""
         check_is_fitted(self, "fit_")
-        return self.network_.hyperplanes
+        return self.fit_.network.in_units_of(self.scaling_).hyperplanes
 
 
 @contextmanager

@@ -5,14 +5,18 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from nurf._scaling import Scaling
 from nurf._validation import is_whole
+from nurf._warping import UNWARPED
 from nurf.blockwise import Blocks, Checkpoint, Survey, Way, fingerprint, fit_in_blocks
+from nurf.choosing import Clock, Judged
 from nurf.data import DerivativeCheck, IterableStream, Observations, Stream
+from nurf.engines._progress import say_surveyed
 from nurf.engines._sampled import MAX_ROWS
 from nurf.estimators._base import NetworkRegressor, unchanged_on_error
 from nurf.estimators._parameters import as_generator
@@ -46,7 +50,7 @@ class BlockwiseRegressor(NetworkRegressor):
         """Fit the network to values and derivatives, in memory, on disk or on a cluster.
 
         Up to 20,000 rows are read at once. More are read in blocks (``numpy.memmap``, HDF5, zarr, Dask arrays, and for
-        ``RandomFeatureRegressor`` arrays in memory): see ``docs/large_data.md``.
+        ``RandomFeatureRegressor`` and ``Surrogate`` arrays in memory): see ``docs/large_data.md``.
 
         Parameters
         ----------
@@ -58,6 +62,7 @@ class BlockwiseRegressor(NetworkRegressor):
         checkpoint : str or path-like, optional
             A file in which the state of a fit to more than 20,000 rows is kept while it runs. If the process is killed,
             the same call goes on from there. ``random_state`` must be a number. The file is removed in the end.
+            ``Surrogate`` keeps none, because its fits end with ``time_budget``.
 
         Returns
         -------
@@ -118,10 +123,12 @@ class BlockwiseRegressor(NetworkRegressor):
     def _fit_stream(self, stream: Stream, path: Any) -> list[Warning]:
         """Fit to a stream, set the attributes at the very end, and return warnings for the user."""
         self._require_blocks()
+        self._require_unwarped("data in blocks")
         rng = as_generator(self.random_state)
         if path is not None and not isinstance(self.random_state, Integral):
             raise ValueError(f"`checkpoint` needs a number as `random_state`, got {self.random_state!r}")
         survey = Survey.of(stream, int(rng.integers(2**62)), MAX_ROWS)
+        say_surveyed(survey.summary.n_rows, survey.seconds, self._verbosity())
         self.n_features_in_ = survey.summary.layout[0]
         few = survey.all_rows()
         if few is not None:
@@ -132,6 +139,7 @@ class BlockwiseRegressor(NetworkRegressor):
         way = self._way(blocks, found)
         file = None if path is None else Checkpoint(Path(path), self._fingerprint(blocks), way.parts)
         result = fit_in_blocks(blocks, way, rng, file)
+        self._warping = UNWARPED
         return found + self._set_blockwise(result, blocks, check)
 
     def _fingerprint(self, blocks: Blocks) -> str:
@@ -147,6 +155,16 @@ class BlockwiseRegressor(NetworkRegressor):
         for warning in found:
             warnings.warn(warning, stacklevel=3)
         return self
+
+    def _require_unwarped(self, purpose: str) -> None:
+        """Raise an error if values or inputs are transformed; "auto" transforms nothing."""
+        if any(
+            each is not None and not (isinstance(each, str) and each == "auto") for each in (self.target, self.inputs)
+        ):
+            raise ValueError(
+                f"`target` and `inputs` must be None or 'auto' for {purpose}, got {self.target!r} and {self.inputs!r}: "
+                "transform the rows yourself, or fit at most 20,000 of them at once"
+            )
 
     def _needs_memory(self) -> bool:
         """Return whether the parameters ask for a fit that needs all rows in memory."""
@@ -166,6 +184,49 @@ class BlockwiseRegressor(NetworkRegressor):
     @abstractmethod
     def _way(self, blocks: Blocks, found: list[Warning]) -> Way[Any, Any, Any, Any]:
         """Return how blocks are fitted, as the parameters say, and note warnings in ``found``."""
+
+    @property
+    def _goes_on(self) -> bool:  # type: ignore[override]
+        return not self._needs_memory()
+
+    def _go_on(
+        self, judged: Judged, fit: Any, blocks: Blocks, clock: Clock, verbose: int
+    ) -> tuple[list[Warning], bool]:
+        """Fit a candidate of a race to all blocks in the time that a clock leaves, and set the attributes.
+
+        Parameters
+        ----------
+        judged : Judged
+            The candidate.
+        fit : Fit
+            Its fit to the sample.
+        blocks : Blocks
+            The data, in its units.
+        clock : Clock
+        verbose : int
+
+        Returns
+        -------
+        warnings : list of Warning
+        is_whole : bool
+            Whether there was time for all neurons or steps.
+
+        Raises
+        ------
+        TimeUpError
+            If there is not enough time.
+        """
+        way, first, is_whole = self._in_time(judged, fit, blocks, clock)
+        way = replace(way, verbose=verbose)
+        absorbed = way.absorb(blocks, first, None, lambda _: clock.check())
+        return self._set_blockwise(way.finish(blocks, first, absorbed), blocks, None), is_whole
+
+    @abstractmethod
+    def _in_time(self, judged: Judged, fit: Any, blocks: Blocks, clock: Clock) -> tuple[Any, Any, bool]:
+        """Return how a candidate goes on in the time that a clock leaves, and from which fit to the sample.
+
+        The last result is whether there is time for all neurons or steps.
+        """
 
     @abstractmethod
     def _set_blockwise(self, result: Any, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:

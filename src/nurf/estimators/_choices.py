@@ -63,16 +63,16 @@ class Choices:
 
     n_inputs: int
     n_neurons: Any
-    density: Any
-    activation: Any
-    width: Any
-    alpha: Any
-    gradient_weight: Any
-    hessian_weight: Any
-    derivatives: Any
-    growth: Any
-    tail: Any
-    dtype: Any
+    density: Any = "auto"
+    activation: Any = "sigmoid"
+    width: Any = "auto"
+    alpha: Any = "auto"
+    gradient_weight: Any = "auto"
+    hessian_weight: Any = 0.0
+    derivatives: Any = "auto"
+    growth: Any = "auto"
+    tail: Any = "auto"
+    dtype: Any = "float64"
 
     def engines(self, jet: Jet, rule: Rule, rng: np.random.Generator) -> list[SampledEngine]:
         """Return the engines of a race: for all data and, unless the parameters rule that out, for the values alone."""

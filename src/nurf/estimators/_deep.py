@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from nurf._scaling import Scaling
 from nurf._validation import is_number, is_whole
+from nurf._warping import Warping
 from nurf.activations import Sigmoid
 from nurf.blockwise import Blocks, TrainedBlocks
-from nurf.choosing import NO_LIMIT, POLICY, Clock, decide
+from nurf.choosing import NO_LIMIT, POLICY, Clock, Judged, decide
 from nurf.data import DerivativeCheck, Observations, checked_gradients, split
 from nurf.densities import Density, Nonlocal, Uniform
 from nurf.engines import DeepFit, DeepOptions, DeepSetting, DeepSpec, TrainedEngine
@@ -70,6 +71,11 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         nonlocal and uniform.
     scaling : {"box", "ball", None}, default "box"
         How inputs are mapped into the unit ball: each by its own range, all by one factor, or not at all.
+    target : {"auto", "log", "asinh", None} or sequence of these, default None
+        How values are transformed before the fit, the same way or another one for each output; predictions, derivatives
+        and errors are in the units of the data. See ``Surrogate``.
+    inputs : {"auto", "log", None}, sequence or dict of these, default None
+        Inputs whose logarithms the network sees: all, one entry for each, or by name. See ``Surrogate``.
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
@@ -144,6 +150,8 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         activation: str | Nonlinearity = "tanh",
         density: str | Density = "auto",
         scaling: str | None = "box",
+        target: Any = None,
+        inputs: Any = None,
         check_gradients: str | bool = "warn",
         warm_start: bool = False,
         random_state: Any = None,
@@ -156,6 +164,8 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         self.activation = activation
         self.density = density
         self.scaling = scaling
+        self.target = target
+        self.inputs = inputs
         self.check_gradients = check_gradients
         self.warm_start = warm_start
         self.random_state = random_state
@@ -183,6 +193,10 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     ) -> Prepared:
         start = getattr(self, "fit_", None) if self.warm_start else None
         return self._from(start, given, jet, held_out, rng, clock, scaling)
+
+    def _warpings(self, jet: Jet, held_out: Jet | None) -> list[Warping]:
+        goes_on = self.warm_start and hasattr(self, "fit_")
+        return [self.warping_] if goes_on else super()._warpings(jet, held_out)
 
     def _from(
         self,
@@ -222,9 +236,11 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         """Train on from a fit."""
         rng, progress = self._generator(), watch_attempts(self._verbosity())
         given, (jet, held_out) = jet, split(jet, validation, rng)
-        prepared = self._from(start, given, jet, held_out, rng, NO_LIMIT)
-        choice = decide(prepared.engines, POLICY, progress, prepared.clock)
-        return [*prepared.warnings, *self._finish(prepared, prepared.fit(choice))]
+        prepared = self._prepared(
+            self.warping_, given, jet, held_out, rng, NO_LIMIT, prepare=partial(self._from, start)
+        )
+        choice = decide(prepared.raced, POLICY, progress, prepared.clock)
+        return [*prepared.warnings, *self._finished(prepared, prepared.fit(choice))]
 
     def _require_blocks(self) -> None:
         if self.warm_start:
@@ -241,6 +257,12 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     def _way(self, blocks: Blocks, found: list[Warning]) -> TrainedBlocks:
         spec = self._with_steps(self._spec(blocks.sample, found), blocks.sample)
         return TrainedBlocks(spec, self.steps == "auto" and self.time_budget is None, self._verbosity())
+
+    def _in_time(
+        self, judged: Judged, fit: DeepFit, blocks: Blocks, clock: Clock
+    ) -> tuple[TrainedBlocks, DeepFit, bool]:
+        way, is_whole = self._way(blocks, []).in_time(fit, blocks, clock)
+        return way, fit, is_whole
 
     def _set_blockwise(
         self, result: tuple[DeepFit, DeepSpec], blocks: Blocks, check: DerivativeCheck | None
@@ -292,9 +314,8 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     def report(self) -> Report:
         """Return what was chosen and tried, and the course of the training, to print or to show in a notebook."""
         check_is_fitted(self, "fit_")
-        return describe_deep(
-            self.fit_, self.n_samples_, self.scaling_.y_scale, self._has_derivatives, self.gradient_check_
-        )
+        found = describe_deep(self.fit_, self.n_samples_, self.y_scale_, self._has_derivatives, self.gradient_check_)
+        return self._with_units(found)
 
     def _spec(self, jet: Jet, found: list[Warning]) -> DeepSpec:
         """Return the spec of the network and its training from the parameters, and note warnings in ``found``."""

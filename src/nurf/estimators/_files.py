@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
+from nurf._warping import UNWARPED
 from nurf.blockwise import Accumulation, Running
 from nurf.data import Reservoir, Units
 from nurf.estimators._deep import DeepFeatureRegressor
@@ -28,6 +31,13 @@ def _consistent(attributes: dict[str, Any]) -> None:
     inputs = d if scaling.x_basis is None else scaling.n_inputs
     found: list[Any] = [scaling.x_scale.shape]
     expected: list[Any] = [(d,)]
+    warping = attributes.get("_warping", UNWARPED)
+    for warp, n in ((warping.inputs, d), (warping.outputs, scaling.y_scale.size)):
+        if warp is not None:
+            found, expected = [*found, len(warp.kinds)], [*expected, n]
+    if not warping.is_trivial:
+        found += [np.shape(warping.y_scale)]
+        expected += [scaling.y_scale.shape]
     if "fit_" in attributes:
         network = attributes["fit_"].network
         found += [network.dimension, scaling.y_scale.shape]

@@ -62,6 +62,11 @@ class KernelFeatureRegressor(NetworkRegressor):
         The largest number of values and derivatives that are fitted. If there are more, all values are used, and the
         derivatives of samples that are spread evenly. If there are more values than that, samples that are spread
         evenly are fitted, and the others also judge the fit.
+    target : {"auto", "log", "asinh", None} or sequence of these, default None
+        How values are transformed before the fit, the same way or another one for each output; predictions, derivatives
+        and errors are in the units of the data. See ``Surrogate``.
+    inputs : {"auto", "log", None}, sequence or dict of these, default None
+        Inputs whose logarithms the network sees: all, one entry for each, or by name. See ``Surrogate``.
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
@@ -129,6 +134,8 @@ class KernelFeatureRegressor(NetworkRegressor):
         mean: str = "constant",
         selection: str = "likelihood",
         max_rows: int = 5000,
+        target: Any = None,
+        inputs: Any = None,
         check_gradients: str | bool = "warn",
         verbose: int = 0,
     ) -> None:
@@ -138,6 +145,8 @@ class KernelFeatureRegressor(NetworkRegressor):
         self.mean = mean
         self.selection = selection
         self.max_rows = max_rows
+        self.target = target
+        self.inputs = inputs
         self.check_gradients = check_gradients
         self.verbose = verbose
 
@@ -197,7 +206,7 @@ class KernelFeatureRegressor(NetworkRegressor):
     def metric_(self) -> Array:
         """The linear map of unscaled inputs of the first member, of shape (q, d)."""
         check_is_fitted(self, "fit_")
-        return self.network_.members[0].metric
+        return self.fit_.network.in_units_of(self.scaling_).members[0].metric
 
     @property
     def scales_(self) -> Array:
@@ -240,7 +249,9 @@ class KernelFeatureRegressor(NetworkRegressor):
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
         relevance = list(zip(names, self.relevance_, strict=True))
         derivatives = describe_derivatives(self.fit_, self._n_given, self.n_rows_, self.gradient_check_)
-        return describe_process(self.fit_, relevance, self.noise_, self.scaling_.y_scale, derivatives, self.n_samples_)
+        return self._with_units(
+            describe_process(self.fit_, relevance, self.noise_, self.y_scale_, derivatives, self.n_samples_)
+        )
 
     def _kernels(self) -> tuple[RadialKernel, ...]:
         if isinstance(self.kernel, RadialKernel):

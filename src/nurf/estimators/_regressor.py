@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._scaling import Scaling
 from nurf.activations import Activation
 from nurf.blockwise import Absorb, Blocks, Running, SampledBlocks, Solution
-from nurf.choosing import Clock
+from nurf.choosing import Clock, Judged
 from nurf.data import DerivativeCheck, Observations, Units, read_block
 from nurf.densities import Density
 from nurf.engines import (
@@ -102,6 +102,11 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         mean of ``J^T J``, by the variance of the values that they cause. "auto" takes the fewest that lose no more than
         a millionth of the variance (with noisy gradients a hundredth) at samples that did not choose them, if there
         are more than 50 inputs. None takes all inputs as they are.
+    target : {"auto", "log", "asinh", None} or sequence of these, default None
+        How values are transformed before the fit, the same way or another one for each output; predictions, derivatives
+        and errors are in the units of the data. See ``Surrogate``.
+    inputs : {"auto", "log", None}, sequence or dict of these, default None
+        Inputs whose logarithms the network sees: all, one entry for each, or by name. See ``Surrogate``.
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
@@ -181,6 +186,8 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         tail: str = "auto",
         scaling: str | None = "box",
         rank: int | str | None = "auto",
+        target: Any = None,
+        inputs: Any = None,
         check_gradients: str | bool = "warn",
         dtype: str = "float64",
         random_state: Any = None,
@@ -200,6 +207,8 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         self.tail = tail
         self.scaling = scaling
         self.rank = rank
+        self.target = target
+        self.inputs = inputs
         self.check_gradients = check_gradients
         self.dtype = dtype
         self.random_state = random_state
@@ -283,6 +292,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
             )
         if self.loss == "huber":
             raise ValueError("`loss` must be 'squared' for `partial_fit`, got 'huber': it needs all rows at once")
+        self._require_unwarped("`partial_fit`")
         found: list[Warning] = []
         with unchanged_on_error(self):
             if running is None:
@@ -315,6 +325,14 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         rule = choose("selection", self.selection, SELECTION)
         race = partial(raced_on_sample, choices, rule, verbose)
         return SampledBlocks(race, choices.alphas(), choices.precision(), verbose)
+
+    def _in_time(
+        self, judged: Judged, fit: ShallowFit, blocks: Blocks, clock: Clock
+    ) -> tuple[SampledBlocks, tuple[ShallowFit, ...], bool]:
+        engine: SampledEngine = judged.engine  # type: ignore[assignment]
+        way = self._way(blocks, [])
+        size = way.affordable(fit, blocks, engine.sizes[-1], clock)
+        return way, (replace(engine.sized(judged, fit, size), attempts=fit.attempts),), size == engine.sizes[-1]
 
     def _set_blockwise(self, result: Solution, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
         return self._set_result(result, check)
@@ -383,9 +401,10 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         check_is_fitted(self, "fit_")
         unused = describe_sampling(None if self.fit_.stage is None else self.fit_.stage.setting)
         derivatives = describe_loss(self.fit_, self._has_derivatives, self.gradient_check_, unused)
-        scale, rule = self.scaling_.y_scale, self._rule_name
+        scale, rule = self.y_scale_, self._rule_name
         lines = describe_reduction(self.scaling_)
-        return describe(self.fit_, self.n_samples_, self.n_features_in_, scale, rule, derivatives, lines)
+        found = describe(self.fit_, self.n_samples_, self.n_features_in_, scale, rule, derivatives, lines)
+        return self._with_units(found)
 
 
 def raced_on_sample(

@@ -26,7 +26,7 @@ from nurf.estimators._base import Prepared, ShallowRegressor
 from nurf.estimators._parameters import TAILS, check_neurons, choose, default_density, make_activation
 from nurf.estimators._report import Report, describe_sparse
 from nurf.jets import Jet
-from nurf.networks import Hyperplanes, ShallowNetwork
+from nurf.networks import Hyperplanes, Network
 from nurf.solvers import Loss, SparseOptions
 from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
 
@@ -82,6 +82,11 @@ class SparseFeatureRegressor(ShallowRegressor):
         Accepted violation of the optimality conditions and of the certificate, in units of ``alpha``.
     max_iter : int, default 30
         Rounds of insertion, training and deletion for each alpha.
+    target : {"auto", "log", "asinh", None} or sequence of these, default None
+        How values are transformed before the fit, the same way or another one for each output; predictions, derivatives
+        and errors are in the units of the data. See ``Surrogate``.
+    inputs : {"auto", "log", None}, sequence or dict of these, default None
+        Inputs whose logarithms the network sees: all, one entry for each, or by name. See ``Surrogate``.
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
@@ -156,6 +161,8 @@ class SparseFeatureRegressor(ShallowRegressor):
         scaling: str | None = "box",
         tol: float = 0.01,
         max_iter: int = 30,
+        target: Any = None,
+        inputs: Any = None,
         check_gradients: str | bool = "warn",
         random_state: Any = None,
         verbose: int = 0,
@@ -174,6 +181,8 @@ class SparseFeatureRegressor(ShallowRegressor):
         self.scaling = scaling
         self.tol = tol
         self.max_iter = max_iter
+        self.target = target
+        self.inputs = inputs
         self.check_gradients = check_gradients
         self.random_state = random_state
         self.verbose = verbose
@@ -242,9 +251,8 @@ class SparseFeatureRegressor(ShallowRegressor):
     def report(self) -> Report:
         """Return what was chosen and why: text in a terminal, a table in a notebook."""
         check_is_fitted(self, "fit_")
-        return describe_sparse(
-            self.fit_, self.n_samples_, self.scaling_.y_scale, self._has_derivatives, self.gradient_check_
-        )
+        found = describe_sparse(self.fit_, self.n_samples_, self.y_scale_, self._has_derivatives, self.gradient_check_)
+        return self._with_units(found)
 
     @property
     def path_(self) -> dict[str, Array]:
@@ -254,9 +262,9 @@ class SparseFeatureRegressor(ShallowRegressor):
         columns = ("alpha", "neurons", "error", "certificate", "seconds", "status")
         return {name: np.array([getattr(step, names.get(name, name)) for step in steps]) for name in columns}
 
-    def step_network(self, index: int) -> ShallowNetwork:
+    def step_network(self, index: int) -> Network:
         """Return the network of a step of the path, as a function of unscaled inputs."""
-        return self._steps()[index].network.in_units_of(self.scaling_)
+        return self._in_units(self._steps()[index].network)
 
     def _steps(self) -> tuple[SparseStep, ...]:
         check_is_fitted(self, "fit_")
@@ -361,6 +369,8 @@ def polish(
         raise ValueError(f"`polish` trains shallow networks and needs a RandomFeatureRegressor, got {model!r}")
     if getattr(model, "loss", "squared") != "squared":
         raise ValueError(f"`polish` minimises squared errors and needs a fit with loss='squared', got {model.loss!r}")
+    if model.warping_.outputs is not None:
+        raise ValueError(f"`polish` needs a fit with target=None, got the {model.warping_}")
     outputs = np.shape(model.scaling_.y_scale)
     if not isinstance(jet, Jet) or (jet.n_features, jet.y.shape[1:]) != (model.n_features_in_, outputs):
         got = f"{jet.n_features} and {jet.y.shape[1:]}" if isinstance(jet, Jet) else f"a {type(jet).__name__}"
@@ -372,6 +382,6 @@ def polish(
     weights = {"gradients": gradient_weight, "hessians": hessian_weight}
     loss = replace(model.fit_.loss, **{kind: weight for kind, weight in weights.items() if weight is not None})
     trained = copy.copy(model)
-    fit = polish_fit(model.fit_, model.scaling_(jet), n_steps, loss=loss, widths=widths)
+    fit = polish_fit(model.fit_, model.scaling_(model.warping_(jet)), n_steps, loss=loss, widths=widths)
     trained._set_fit(fit, model.scaling_, fit.crossfit)
     return trained

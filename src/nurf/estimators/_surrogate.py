@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, overload
 
@@ -16,16 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._reduction import few_directions
 from nurf._scaling import Scaling
 from nurf._validation import is_number
-from nurf.choosing import POLICY, Choice, Clock, Engine, NothingFittedError, decide
-from nurf.data import DerivativeCheck, checked_gradients, split
+from nurf._warping import UNWARPED, Warping
+from nurf.blockwise import Blocks
+from nurf.choosing import POLICY, Choice, Clock, NothingFittedError, decide
+from nurf.data import DerivativeCheck, Stream, checked_gradients, split
 from nurf.engines._progress import RaceProgress, watch_attempts
-from nurf.estimators._base import NetworkRegressor, Prepared
+from nurf.estimators._base import NetworkRegressor
+from nurf.estimators._blockwise import BlockwiseRegressor, Checked
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._parameters import choose
+from nurf.estimators._raced import Contender, Raced, RacedBlocks, RacedOnBlocks
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
 from nurf.estimators._sparse import SparseFeatureRegressor
+from nurf.estimators._warped import least, tail_warnings
 from nurf.jets import Jet
 
 DEFAULT_ENGINES = ("wide", "sampled", "trained")
@@ -100,7 +105,7 @@ class Leaderboard(Sequence[Standing]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-class Surrogate(NetworkRegressor):
+class Surrogate(BlockwiseRegressor):
     """Regression by the network that is expected to be the best, whichever way it is fitted.
 
     Three engines take part in one race: infinitely wide networks with learned scales (``KernelFeatureRegressor``),
@@ -114,6 +119,9 @@ class Surrogate(NetworkRegressor):
     directions were not enough. If there are many samples, neurons are also sampled in the linear map of the inputs that
     infinitely wide networks learn.
 
+    With more than 20,000 rows, engines race on a sample of them for half of the time. Sampled and trained networks that
+    are not far behind go on with all rows, and rows that are held back choose between these and the winner of the race.
+
     Parameters
     ----------
     time_budget : float or None, default 20
@@ -125,6 +133,20 @@ class Surrogate(NetworkRegressor):
         The engines: "wide", "sampled", "trained", "sparse" (``SparseFeatureRegressor``, which checks the deadline
         between the steps of its path only), or regressors of this package, with their own parameters. "auto" is wide,
         sampled and trained networks, whatever the number of samples. In doubt the earlier engine of two is taken.
+    target : {"auto", "log", "asinh", None} or sequence of these, default "auto"
+        How values are transformed before the fit; a sequence has an entry for each output. "log" is for positive values
+        over decades, "asinh" for heavy tails of both signs: ``asinh(y / s)`` with the median ``s`` of ``|y|``.
+        Derivatives follow by the chain rule. Everything else is in the units of the data: predictions are
+        transformed back (a median rather than a mean), and so are the ends of intervals; a standard deviation is
+        half the distance of the values one standard deviation of the transformed value above and below. Errors by which
+        fits are judged are those of the values, not of their transforms. "auto" also fits transformed values if the
+        data ask for it: their logarithms if they are positive, span more than a decade, and their mean is nearer to
+        the middle of the range in logarithms; asinh if some are not positive and the largest ``|y|`` is more than ten
+        times the median. What has the smaller estimated error is taken.
+    inputs : {"auto", "log", None}, sequence or dict of these, default "auto"
+        Inputs whose logarithms the networks see: all, an entry for each input, or a dict from names (or numbers) of
+        inputs. They must be positive, at predictions, too. "auto" also fits logarithms of those inputs that are spread
+        over more than a decade, as for ``target``.
     check_gradients : {"warn", "raise", False}, default "warn"
         What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
         warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
@@ -150,6 +172,8 @@ class Surrogate(NetworkRegressor):
         The fit in scaled units.
     scaling_ : Scaling
         The change of units.
+    warping_ : Warping
+        The transformation of inputs and values in front of it: ``print(model.warping_)``, nothing if there is none.
     estimated_error_ : float or array of shape (k,)
         The estimated root mean square error at new points, in the units of each output, corrected for the choice of the
         best of all candidates; NaN with fewer than three samples.
@@ -176,50 +200,115 @@ class Surrogate(NetworkRegressor):
 
     model_: NetworkRegressor
     leaderboard_: Leaderboard
+    scaling = None  # blocks stay in the units of the data: each engine has its own
 
     def __init__(
         self,
         time_budget: float | None = 20.0,
         *,
         engines: Any = "auto",
+        target: Any = "auto",
+        inputs: Any = "auto",
         check_gradients: str | bool = "warn",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.time_budget = time_budget
         self.engines = engines
+        self.target = target
+        self.inputs = inputs
         self.check_gradients = check_gradients
         self.random_state = random_state
         self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        start, budget, verbosity = time.perf_counter(), self._budget(), self._verbosity()
-        clock, models = Clock(start + budget), self._models(jet)
+        deadline = time.perf_counter() + self._budget()
+        raced = self._raced(jet, validation, self._generator(), deadline)
+        return self._set_raced(raced, raced.winner, raced.fit)
+
+    def _raced(
+        self, jet: Jet, validation: Any, rng: np.random.Generator, deadline: float, in_blocks: bool = False
+    ) -> Raced:
+        """Return the race between all engines, in the better of the units that are offered.
+
+        Each unit has its share of the time. Data in blocks are not transformed.
+        """
+        start, models = time.perf_counter(), self._models(jet)
+        progress = watch_attempts(self._verbosity(), deadline - start)
         check, found = checked_gradients(jet, self.check_gradients)
-        rng, progress = self._generator(), watch_attempts(verbosity, budget)
         entropy = [int(number) for number in rng.integers(2**32, size=4)]
         given, (jet, held_out) = jet, split(jet, validation, rng)
-        contenders, failures = list[Contender](), dict[int, Exception]()
-        for place, (name, model) in enumerate(models):
-            seed = np.random.SeedSequence(entropy, spawn_key=(place,)).generate_state(1)[0]
-            try:
-                for scaling in self._scalings(jet, check, model):
-                    rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
-                    prepared = model._prepare(given, jet, held_out, rng, clock, scaling)
-                    contenders += [Contender(name, model, prepared, engine) for engine in prepared.engines]
-            except FAILURES as failure:
-                failures[place] = failure
-        choice = self._decided(contenders, models, failures, progress, clock)
-        winner = next(each for each in contenders if each.engine is choice.winner.engine)
-        self.model_, self.engine_ = winner.model, winner.name
-        fit = winner.prepared.fit(choice)
-        warned = winner.model._finish(winner.prepared, fit)
-        self.leaderboard_ = _leaderboard(models, contenders, choice, winner, failures)
-        self.finished_ = choice.finished
-        self.gradient_check_ = self.model_.gradient_check_ = check
-        self._set_fit(winner.model.fit_, winner.model.scaling_, winner.model.uncertainty_)
-        failed = [UserWarning(f"engine {models[place][0]} failed: {error}") for place, error in failures.items()]
-        return [*found, *winner.prepared.warnings, *warned, *failed]
+
+        def race(warping: Warping, clock: Clock) -> Raced:
+            contenders, failures = list[Contender](), dict[int, Exception]()
+            for place, (name, model) in enumerate(models):
+                seed = np.random.SeedSequence(entropy, spawn_key=(place,)).generate_state(1)[0]
+                try:
+                    for scaling in self._scalings(warping(jet), check, model):
+                        rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
+                        prepared = model._prepared(warping, given, jet, held_out, rng, clock, scaling)
+                        contenders += [Contender(name, model, prepared, engine) for engine in prepared.raced]
+                except FAILURES as failure:
+                    failures[place] = failure
+            choice = self._decided(contenders, models, failures, progress, clock)
+            return Raced(models, contenders, choice, failures, check, tuple(found))
+
+        warpings = [UNWARPED] if in_blocks else self._warpings(jet, held_out)
+        ends = start + (deadline - start) * np.arange(1, len(warpings) + 1) / len(warpings)
+        races = [race(warping, Clock(end)) for warping, end in zip(warpings, ends, strict=True)]
+        choices = [each.choice for each in races]
+        best = races[least(choices)]
+        best.winner.model._set_rivals(warpings, choices)
+        tails = tail_warnings(best.choice.winner.evidence, jet.with_values().y, self.target)
+        whole = replace(best.choice, finished=all(choice.finished for choice in choices))
+        return replace(best, choice=whole, warnings=(*found, *tails))
+
+    def _set_raced(self, raced: Raced, winner: Contender, fit: Any) -> list[Warning]:
+        """Set the attributes of the winner of a race, and return warnings for the user."""
+        warned = winner.model._finished(winner.prepared, fit)
+        return warned + self._set_model(raced, winner, winner.model)
+
+    def _set_model(self, raced: Raced, chosen: Contender, model: NetworkRegressor) -> list[Warning]:
+        """Set the attributes that come from the fitted regressor of a contender, and return warnings for the user."""
+        self.model_, self._warping = model, model.warping_
+        self.engine_, self.finished_ = chosen.name, raced.choice.finished
+        self.leaderboard_ = _leaderboard(raced.models, raced.contenders, raced.choice, chosen, raced.failures)
+        self.gradient_check_ = model.gradient_check_ = raced.check
+        self._set_fit(model.fit_, model.scaling_, model.uncertainty_)
+        failed = [
+            UserWarning(f"engine {raced.models[place][0]} failed: {error}") for place, error in raced.failures.items()
+        ]
+        return [*raced.warnings, *chosen.prepared.warnings, *failed]
+
+    def _fit_stream(self, stream: Stream, path: Any) -> list[Warning]:
+        if path is not None:
+            raise ValueError(
+                "`checkpoint` must be None for `Surrogate`, whose fits end with `time_budget`, got a file: "
+                "`RandomFeatureRegressor` and `DeepFeatureRegressor` keep one"
+            )
+        return super()._fit_stream(stream, None)
+
+    def _require_blocks(self) -> None:
+        self._budget()
+
+    def _checked_units(self, scaling: Scaling, jet: Jet, given: Jet) -> Checked:
+        """Return the units of the data: each engine has its own, and the race compares the gradients."""
+        center, level = np.zeros_like(scaling.x_center), np.zeros_like(scaling.y_center)
+        return Scaling(center, center + 1.0, level, level + 1.0), None, []
+
+    def _way(self, blocks: Blocks, found: list[Warning]) -> RacedBlocks:
+        def race(sample: Jet, rng: np.random.Generator, deadline: float) -> Raced:
+            return self._raced(sample, None, rng, deadline, in_blocks=True)
+
+        return RacedBlocks(race, self._budget(), self._verbosity())
+
+    def _set_blockwise(self, result: RacedOnBlocks, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
+        raced, better = result.raced, result.better
+        if better is None:
+            return self._set_raced(raced, raced.winner, result.fit)
+        choice, chosen = replace(raced.choice, winner=better.judged), raced.contender(better.judged)
+        found = self._set_model(replace(raced, choice=choice), chosen, better.model)
+        return [*better.warnings, *found]
 
     def _updated(self, jet: Jet, validation: Any) -> list[Warning]:
         check, found = checked_gradients(jet, self.check_gradients)
@@ -282,6 +371,11 @@ class Surrogate(NetworkRegressor):
             given = isinstance(item, NetworkRegressor)
             model = clone(item) if given else choose("engines", item, table)()
             known = model.get_params(deep=False)
+            if model.target is not None or model.inputs is not None:
+                raise ValueError(
+                    "`target` and `inputs` of an engine must be None: all engines have those of `Surrogate`, got "
+                    f"{model!r}"
+                )
             options = {"check_gradients": False, "verbose": max(0, self._verbosity() - 1)}
             model.set_params(**{key: value for key, value in options.items() if key in known})
             for key, value in vars(self).items():
@@ -311,16 +405,6 @@ class Surrogate(NetworkRegressor):
         if not (is_number(self.time_budget) and self.time_budget > 0):
             raise ValueError(f"`time_budget` must be None or a number > 0, got {self.time_budget!r}")
         return float(self.time_budget)
-
-
-@dataclass(frozen=True, eq=False)
-class Contender:
-    """An engine, and the estimator that it belongs to."""
-
-    name: str
-    model: NetworkRegressor
-    prepared: Prepared
-    engine: Engine
 
 
 def _leaderboard(

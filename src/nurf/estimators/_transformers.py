@@ -13,12 +13,13 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 
 from nurf._types import Array
 from nurf._validation import as_finite
+from nurf._warping import CURVES
 from nurf.differentiation import derivatives
 from nurf.estimators._chain import Derivative
 
 # First and second derivatives of functions of one number.
 FUNCTIONS: dict[Any, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
-    np.log: (lambda x: 1 / x, lambda x: -1 / x**2),
+    np.log: (CURVES["log"].slope, CURVES["log"].curvature),
     np.log2: (lambda x: 1 / (x * np.log(2)), lambda x: -1 / (x**2 * np.log(2))),
     np.log10: (lambda x: 1 / (x * np.log(10)), lambda x: -1 / (x**2 * np.log(10))),
     np.log1p: (lambda x: 1 / (1 + x), lambda x: -1 / (1 + x) ** 2),
@@ -26,7 +27,7 @@ FUNCTIONS: dict[Any, tuple[Callable[[Array], Array], Callable[[Array], Array]]] 
     np.expm1: (np.exp, np.exp),
     np.sqrt: (lambda x: 0.5 / np.sqrt(x), lambda x: -0.25 * x**-1.5),
     np.square: (lambda x: 2 * x, lambda x: np.full_like(x, 2.0)),
-    np.arcsinh: (lambda x: 1 / np.sqrt(1 + x**2), lambda x: -x * (1 + x**2) ** -1.5),
+    np.arcsinh: (CURVES["asinh"].slope, CURVES["asinh"].curvature),
 }
 
 

@@ -1,4 +1,4 @@
-"""Fitted models elsewhere: as ONNX graphs, torch modules, JAX functions, and files of plain Python and C.
+"""Export of fitted models: ONNX graphs, torch modules, JAX functions, and files of plain Python and C.
 
 >>> import numpy as np
 >>> from nurf import RandomFeatureRegressor, export

@@ -11,15 +11,16 @@ def to_botorch(model: Any) -> Any:
     """Return a fitted regressor as a ``botorch.models.model.Model``, for Bayesian optimisation.
 
     Its ``posterior(X)`` is normal at each point, with the mean and the standard deviation of
-    ``model.predict(X, return_std=True)``: those of a new measurement, noise included. Gradients by ``X`` go through
-    it: those of the mean are ``model.predict_gradient(X)``, and those of the variance central differences. Acquisition
-    functions of one point at a time (``q = 1``) work. Several points cannot be drawn together, because the covariance
-    between them is not known, and an error says so; nor can a model be conditioned on further samples: fit it again.
+    ``model.predict(X, return_std=True)`` for a new measurement, noise included. It is differentiable with respect to
+    ``X``: the gradient of the mean is ``model.predict_gradient(X)``, the gradient of the variance is computed by
+    central differences. Acquisition functions of one point at a time (``q = 1``) work. Joint samples at several points
+    raise an error, because the covariance between points is unknown. A model cannot be conditioned on further samples:
+    fit it again.
 
     Parameters
     ----------
     model : regressor
-        Fitted. That of ``KernelFeatureRegressor`` knows best where it is uncertain.
+        A fitted regressor. ``KernelFeatureRegressor`` estimates its local uncertainty best.
     """
     try:
         from nurf.export._botorch_model import NurfModel

@@ -35,7 +35,7 @@ class NurfModel(Model):  # type: ignore[misc]
 
     @property
     def batch_shape(self) -> Any:
-        """Empty: there is one model."""
+        """The batch shape, which is empty because there is one model."""
         return torch.Size([])
 
     def posterior(
@@ -101,7 +101,7 @@ def _rows(tensor: Any) -> Array:
 
 
 def _mean_and_variance(model: Any, points: Array) -> tuple[Array, Array]:
-    """Return both at points (n, d), of shape (n, k)."""
+    """Return the mean and the variance at points (n, d), each of shape (n, k)."""
     values, deviations = model.predict(as_fitted(model, points), return_std=True)
     return values.reshape(len(points), -1), deviations.reshape(len(points), -1) ** 2
 
@@ -109,8 +109,9 @@ def _mean_and_variance(model: Any, points: Array) -> tuple[Array, Array]:
 def _slopes(model: Any, points: Array) -> tuple[Array, Array]:
     """Return the gradients of the mean and of the variance, both of shape (n, k, d)."""
     n, d = points.shape
-    steps = STEP * model.scaling_.x_scale
-    moved = points + np.concatenate([np.diag(steps), -np.diag(steps)])[:, None]
+    curves, steps = model.warping_.inputs, np.broadcast_to(STEP * model.scaling_.x_scale, (n, d))
+    steps = steps if curves is None else steps / curves.slopes(points)
+    moved = points + np.stack([np.eye(d), -np.eye(d)])[:, :, None] * steps
     variances = _mean_and_variance(model, moved.reshape(-1, d))[1].reshape(2, d, n, -1)
-    differences = (variances[0] - variances[1]) / (2 * steps[:, None, None])
+    differences = (variances[0] - variances[1]) / (2 * steps.T[..., None])
     return model.predict_gradient(as_fitted(model, points)).reshape(n, -1, d), np.moveaxis(differences, 0, 2)

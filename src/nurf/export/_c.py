@@ -37,7 +37,7 @@ void NAME(const double *x, double *y, double *g)
 {
     double z[INPUTS + 1];
     for (int i = 0; i < INPUTS; i++)
-        z[i] = x[i] - CENTER[i];
+        z[i] = POINT - CENTER[i];
     z[INPUTS] = 1;
     core(z, y, g);
     for (int k = 0; k < OUTPUTS; k++) {
@@ -66,6 +66,19 @@ PRODUCTS = """    for (int t = 0; t < N_PRODUCTS; t++)
                 g[k * INPUTS + FACTORS[t][i]] += product;
             }
         }
+"""
+
+CURVES = """    for (int k = 0; k < OUTPUTS; k++) {
+        double slope = 1;
+        if (TARGETS[k] == 1)
+            slope = y[k] = exp(y[k]);
+        if (TARGETS[k] == 2) {
+            slope = SCALES[k] * cosh(y[k]);
+            y[k] = SCALES[k] * sinh(y[k]);
+        }
+        for (int i = 0; i < INPUTS && g != NULL; i++)
+            g[k * INPUTS + i] *= LOGGED[i] ? slope / x[i] : slope;
+    }
 """
 
 LAYERS = """
@@ -189,7 +202,9 @@ static void core(const double *z, double *y, double *g)
 """
 
 
-# What the name of a function may not be: keywords of C up to C23, and what math.h and stddef.h define in C99.
+CODES = ("log", "asinh")  # of outputs with a curve: 1, 2, ...
+
+# Reserved names: keywords of C up to C23, and names that math.h and stddef.h define in C99.
 RESERVED = re.compile(
     r"""
     alignas|alignof|auto|bool|break|case|char|const|constexpr|continue|default|do|double|else|enum|extern|false|
@@ -216,15 +231,15 @@ DEFINED = re.compile(r"^(?:static|#define)\b[^(\[\n]*?(\w+)(?=[(\[]| [-\d])", re
 def to_c(model: Any, name: str = "model") -> str:
     """Return the text of a C99 file that computes a fitted regressor and its gradient with ``math.h`` alone.
 
-    It defines ``void model(const double *x, double *y, double *g)``, which writes values to ``y`` (k) and gradients to
-    ``g`` (k x d, one output after the other), unless ``g`` is NULL.
+    The file defines ``void model(const double *x, double *y, double *g)``, which writes values to ``y`` (k) and, unless
+    ``g`` is NULL, gradients to ``g`` (k x d, one output after the other).
 
     Parameters
     ----------
     model : regressor
-        Fitted.
+        A fitted regressor.
     name : str, default "model"
-        The name of the function, which may not be one that C or the file defines.
+        The name of the function, which must not be a name that C or the file defines.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or RESERVED.fullmatch(name):
         raise ValueError(f"`name` must be a name that C accepts, got {name!r}")
@@ -233,16 +248,21 @@ def to_c(model: Any, name: str = "model") -> str:
     rows = ", one output after the other" if k > 1 else ""
     start = START.format(d=d, k=k, s="s" * (k > 1), name=name, size=d * k, rows=rows, root=float(np.sqrt(0.5)).hex())
     data = _array("CENTER", form.center) + _array("CONSTANT", form.constant) + _array("SLOPES", form.slopes)
-    tail = ""
+    tail, point = "", "x[i]"
     if len(form.factors):
         data += f"#define N_PRODUCTS {len(form.factors)}\n#define N_FACTORS {form.factors.shape[1]}\n"
         data += _array("PRODUCTS", form.products) + _array("FACTORS", form.factors)
         tail = PRODUCTS
+    if not form.warping.is_trivial:
+        tail, point = tail + CURVES, "(LOGGED[i] ? log(x[i]) : x[i])"
+        codes = [[None, *CODES].index(kind) for kind in form.output_curves]
+        data += _array("TARGETS", np.array(codes)) + _array("SCALES", form.output_scales)
+        data += _array("LOGGED", np.array([int(kind == "log") for kind in form.input_curves]))
     core = _CORES[type(form.core)](form)
     text = start + data + core
     if name in DEFINED.findall(text):
         raise ValueError(f"`name` must differ from the names in the file, got {name!r}")
-    return text + END.replace("TAIL", tail).replace("NAME", name)
+    return text + END.replace("TAIL", tail).replace("POINT", point).replace("NAME", name)
 
 
 def _layers(form: Form) -> str:
@@ -281,7 +301,7 @@ def _total(form: Form) -> str:
 
 
 def _sums(core: Any, suffix: str = "") -> str:
-    """Return the program of sums of kernels, with a suffix after its names, which have an @ there."""
+    """Return the program of sums of kernels; the suffix replaces each @ in the template."""
     data = f"#define DIRECTIONS{suffix} {core.matrix.shape[1]}\n" + _array(f"MATRIX{suffix}", core.matrix)
     loops = ""
     for number, term in enumerate(core.terms):
@@ -297,7 +317,7 @@ def _sums(core: Any, suffix: str = "") -> str:
 
 
 def _array(name: str, array: Floats) -> str:
-    """Return the definition of an array of numbers or places; floats are hexadecimal, and so exact."""
+    """Return the definition of an array of floats or indices; floats are hexadecimal, so that they are exact."""
     kind = "int" if array.dtype.kind == "i" else "double"
     axes = "".join(f"[{n}]" for n in array.shape)
     return f"static const {kind} {name}{axes} = {_braces(array.tolist())};\n"

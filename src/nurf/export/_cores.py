@@ -1,4 +1,7 @@
-"""What differs between networks: layers, sums of kernels, and totals of these, for arrays of any framework."""
+"""The parts of exported programs that differ between networks, for arrays of any framework.
+
+Layers, sums of kernels, and totals of sums of kernels.
+"""
 
 from __future__ import annotations
 
@@ -54,13 +57,13 @@ class Layers:
         return weights | {f"bias_{number}": array for number, array in enumerate(self.biases)}
 
     def value(self, p: Arrays, z: Any, f: Elementary) -> Any:
-        """Return the values."""
+        """Return the values at points (..., d), of shape (..., k)."""
         for number in range(len(self.biases)):
             z = self.unit.value(f, z @ p[f"weight_{number}"] + p[f"bias_{number}"])
         return z @ p[f"weight_{len(self.biases)}"]
 
     def gradient(self, p: Arrays, z: Any, f: Elementary) -> Any:
-        """Return the gradients, from the last layer to the first."""
+        """Return the gradients at points (..., d), from the last layer to the first, of shape (..., k, d)."""
         slopes = []
         for number in range(len(self.biases)):
             u = z @ p[f"weight_{number}"] + p[f"bias_{number}"]
@@ -98,7 +101,7 @@ class KernelSums:
         ``A``.
     terms : tuple of Term
     profiles : tuple of 4 functions
-        ``phi`` and its derivatives.
+        ``phi`` and its first three derivatives.
     """
 
     matrix: Array
@@ -130,7 +133,7 @@ class KernelSums:
         return total
 
     def gradient(self, p: Arrays, z: Any, f: Elementary) -> Any:
-        """Return the derivatives of these by ``u``, mapped back to the inputs."""
+        """Return the gradients at points (..., d): derivatives with respect to ``u``, mapped to the inputs."""
         total: Any = 0.0
         for number in range(len(self.terms)):
             w, t, v, along = self._differences(p, z, number)
@@ -156,7 +159,7 @@ class KernelSums:
 
 @dataclass(frozen=True, eq=False)
 class Total:
-    """The sum of several cores, whose parameters have the number of their part before their names.
+    """The sum of several cores. The names of parameters are prefixed with the number of their part.
 
     Parameters
     ----------
@@ -172,11 +175,11 @@ class Total:
         return {prefix + name: array for prefix, arrays in named for name, array in arrays.items()}
 
     def value(self, p: Arrays, z: Any, f: Elementary) -> Any:
-        """Return the values."""
+        """Return the values at points (..., d), of shape (..., k)."""
         return reduce(operator.add, [part.value(_own(p, i), z, f) for i, part in enumerate(self.parts)])
 
     def gradient(self, p: Arrays, z: Any, f: Elementary) -> Any:
-        """Return the gradients."""
+        """Return the gradients at points (..., d), of shape (..., k, d)."""
         return reduce(operator.add, [part.gradient(_own(p, i), z, f) for i, part in enumerate(self.parts)])
 
 
@@ -185,6 +188,6 @@ def _prefix(number: int) -> str:
 
 
 def _own(p: Arrays, number: int) -> Arrays:
-    """Return the parameters of one part, by their own names."""
+    """Return the parameters of one part, by their names without prefix."""
     prefix = _prefix(number)
     return {name.removeprefix(prefix): array for name, array in p.items() if name.startswith(prefix)}

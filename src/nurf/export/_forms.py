@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from nurf._scaling import Scaling
 from nurf._types import Array, Index
+from nurf._warping import UNWARPED, Warping
 from nurf.export._cores import Arrays, Core, KernelSums, Layers, Term, Total
 from nurf.export._functions import Elementary, profiles_of, unit_of
 from nurf.kernels import KernelAverage, KernelNetwork
@@ -19,7 +20,9 @@ from nurf.networks import DeepNetwork, ShallowNetwork, Tail
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """The function ``core(z) + z S + c`` of ``z = x - center``, and products of inputs if its tail is not affine.
+    """The function ``core(z) + z S + c`` of ``z = x - center``, plus products of inputs if its tail is not affine.
+
+    There may be curves around it: logarithms of inputs before, and exp or sinh of values behind.
 
     Parameters
     ----------
@@ -28,10 +31,12 @@ class Form:
     constant : array of shape (k,)
     slopes : array of shape (d, k)
     factors : array of shape (t, m)
-        The inputs that are multiplied in each further monomial; the number d stands for the factor 1.
+        The indices of the inputs in each further monomial; the index d means the factor 1.
     products : array of shape (t, k)
-        The coefficients of these monomials.
+        The coefficients of the further monomials.
     output_shape : () or (k,)
+    warping : Warping
+        The curves.
     """
 
     center: Array
@@ -41,6 +46,7 @@ class Form:
     factors: Index
     products: Array
     output_shape: tuple[int, ...]
+    warping: Warping = UNWARPED
 
     @property
     def dimension(self) -> int:
@@ -61,7 +67,35 @@ class Form:
             chosen = self._chosen
             tail |= {f"chosen_{i}": chosen[i, :-1] for i in range(len(chosen))}
             tail |= {f"ones_{i}": chosen[i, -1] for i in range(len(chosen))}
-        return tail | self.core.arrays
+        return tail | self._masks | self.core.arrays
+
+    @property
+    def input_curves(self) -> tuple[str | None, ...]:
+        """The curve of each input, None if there is none."""
+        return (None,) * self.dimension if self.warping.inputs is None else self.warping.inputs.kinds
+
+    @property
+    def output_curves(self) -> tuple[str | None, ...]:
+        """The curve of each output, None if there is none."""
+        return (None,) * self.n_outputs if self.warping.outputs is None else self.warping.outputs.kinds
+
+    @property
+    def output_scales(self) -> Array:
+        """The scale of the curve of each output."""
+        return np.ones(self.n_outputs) if self.warping.outputs is None else self.warping.outputs.scales
+
+    @property
+    def _masks(self) -> dict[str, Array]:
+        """Ones for inputs and outputs with a curve, and for the others; scales of sinh."""
+        found: dict[str, Array] = {}
+        if self.warping.inputs is not None:
+            logged = np.array([float(kind == "log") for kind in self.input_curves])
+            found |= {"logged_inputs": logged, "other_inputs": 1.0 - logged}
+        if self.warping.outputs is not None:
+            logged, sinh = (np.array([float(kind == name) for kind in self.output_curves]) for name in ("log", "asinh"))
+            found |= {"logged_outputs": logged, "sinh_outputs": sinh, "sinh_scales": 0.5 * sinh * self.output_scales}
+            found["other_outputs"] = 1.0 - logged - sinh
+        return found
 
     @property
     def _chosen(self) -> Array:
@@ -70,7 +104,35 @@ class Form:
 
     def value(self, p: Arrays, x: Any, f: Elementary) -> Any:
         """Return the values at points (..., d), of shape (..., k)."""
-        z = x - p["center"]
+        u = self._inner_value(p, self._z(p, x, f), f)
+        if self.warping.outputs is None:
+            return u
+        v = u * p["sinh_outputs"]
+        sinh = (f.exp(v) - f.exp(-v)) * p["sinh_scales"]
+        return f.exp(u * p["logged_outputs"]) * p["logged_outputs"] + sinh + u * p["other_outputs"]
+
+    def gradient(self, p: Arrays, x: Any, f: Elementary) -> Any:
+        """Return the gradients at points (..., d), of shape (..., k, d)."""
+        z = self._z(p, x, f)
+        slopes = self._inner_gradient(p, z, f)
+        if self.warping.inputs is not None:
+            logged, others = p["logged_inputs"], p["other_inputs"]
+            slopes = slopes * (logged / (x * logged + others) + others)[..., None, :]
+        if self.warping.outputs is None:
+            return slopes
+        u = self._inner_value(p, z, f)
+        v = u * p["sinh_outputs"]
+        cosh = (f.exp(v) + f.exp(-v)) * p["sinh_scales"]
+        outer = f.exp(u * p["logged_outputs"]) * p["logged_outputs"] + cosh + p["other_outputs"]
+        return outer[..., None] * slopes
+
+    def _z(self, p: Arrays, x: Any, f: Elementary) -> Any:
+        if self.warping.inputs is not None:
+            x = f.log(x * p["logged_inputs"] + p["other_inputs"]) + x * p["other_inputs"]
+        return x - p["center"]
+
+    def _inner_value(self, p: Arrays, z: Any, f: Elementary) -> Any:
+        """Return the values between the curves."""
         total = self.core.value(p, z, f) + z @ p["slopes"] + p["constant"]
         if not len(self.factors):
             return total
@@ -80,9 +142,8 @@ class Form:
             product = product * factor
         return total + product @ p["products"]
 
-    def gradient(self, p: Arrays, x: Any, f: Elementary) -> Any:
-        """Return the gradients at points (..., d), of shape (..., k, d)."""
-        z = x - p["center"]
+    def _inner_gradient(self, p: Arrays, z: Any, f: Elementary) -> Any:
+        """Return the gradients between the curves."""
         total = self.core.gradient(p, z, f) + p["slopes"].T
         factors = self._factors(p, z)
         for i in range(len(factors)):
@@ -98,7 +159,7 @@ class Form:
 
 
 def form_of(model: Any) -> Form:
-    """Return the form of a fitted regressor, or of the one that it chose (``model_``)."""
+    """Return the form of a fitted regressor, or of the regressor that it chose (``model_``)."""
     check_is_fitted(model)
     model = getattr(model, "model_", model)
     network: Any = model.fit_.network if hasattr(model, "fit_") else None
@@ -106,7 +167,7 @@ def form_of(model: Any) -> Form:
         raise ValueError(f"a regressor of nurf can be exported, got {model!r}")
     if network.n_derivatives < 1:
         raise ValueError(f"a model is exported with its gradient, which {network.activation!r} does not have")
-    return _FORMS[type(network)](network, model.scaling_)
+    return replace(_FORMS[type(network)](network, model.scaling_), warping=model.warping_)
 
 
 def _shallow(network: ShallowNetwork, scaling: Scaling) -> Form:
@@ -114,7 +175,7 @@ def _shallow(network: ShallowNetwork, scaling: Scaling) -> Form:
     unit = unit_of(function.activation)
     directions, offsets = function.directions, function.offsets
     columns = unit.factor * function.coef.reshape(len(offsets), network.n_outputs)
-    if not len(offsets):  # one neuron that gives nothing: programs have no empty arrays
+    if not len(offsets):  # one neuron of weight zero, because programs cannot have empty arrays
         directions, offsets = np.zeros((len(scaling.x_center), 1)), np.zeros(1)
         columns = np.zeros((1, columns.shape[1]))
     core = Layers((directions, columns), (offsets,), unit)
@@ -129,7 +190,7 @@ def _deep(network: DeepNetwork, scaling: Scaling) -> Form:
 
 
 def _average(network: KernelAverage, scaling: Scaling) -> Form:
-    """Return the form of a weighted mean: weights belong to the coefficients, and tails are added up."""
+    """Return the form of a weighted mean: coefficients are multiplied by the weights, and tails are added up."""
     weighted = list(zip(network.weights, network.members, strict=True))
     parts = tuple(_sums(member, weight, scaling) for weight, member in weighted)
     tail = Tail(1, network.dimension)
@@ -142,13 +203,13 @@ def _average(network: KernelAverage, scaling: Scaling) -> Form:
 
 
 def _sums(network: KernelNetwork, weight: float, scaling: Scaling) -> KernelSums:
-    """Return a kernel network times a weight, without its tail."""
+    """Return a kernel network times a weight, without the tail."""
     terms = []
     for part in network.centers:
         at = part.functionals.mapped(network.metric)
         if len(at):
             terms.append(Term(at.points[at.index], at.directions, part.coef * scaling.y_scale * weight))
-    if not terms:  # one point that gives nothing: programs have no empty arrays
+    if not terms:  # one point of weight zero, because programs cannot have empty arrays
         terms.append(Term(np.zeros((1, len(network.metric))), (), np.zeros((1, network.n_outputs))))
     return KernelSums((network.metric / scaling.x_scale).T, tuple(terms), profiles_of(network.kernel))
 

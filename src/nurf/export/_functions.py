@@ -11,14 +11,18 @@ from nurf.activations import Activation, Erf, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.kernels import ErfKernel, GaussianKernel, MaternKernel, RadialKernel
 from nurf.networks import Nonlinearity, SiLU, Tanh
 
-SMALLEST = 1e-20  # squared distance of different points: less is divided by powers of itself
+SMALLEST = 1e-20  # floor of squared distances, which avoids division by zero
 
 
 class Elementary(Protocol):
-    """What a framework must have; its arrays have ``+``, ``-``, ``*`` and ``/``."""
+    """The functions that a framework must provide; its arrays have ``+``, ``-``, ``*`` and ``/``."""
 
     def exp(self, u: Any) -> Any:
         """Return the exponential function."""
+        ...
+
+    def log(self, u: Any) -> Any:
+        """Return the natural logarithm."""
         ...
 
     def sqrt(self, u: Any) -> Any:
@@ -52,10 +56,10 @@ class Elementary(Protocol):
 
 @dataclass(frozen=True)
 class Unit:
-    """An activation without its width: a function of one variable and its derivative, both without a ``factor``.
+    """An activation of width one: a function of one variable and its derivative, both without a ``factor``.
 
-    The factor belongs to the coefficients: onnxruntime merges a number into the product of matrices beside it, in
-    single precision.
+    The factor is multiplied into the coefficients, because onnxruntime would merge it into an adjacent matrix product
+    in single precision.
     """
 
     value: Callable[[Elementary, Any], Any]
@@ -90,7 +94,7 @@ _UNITS: dict[type, Unit] = {
 
 
 def unit_of(activation: Activation | Nonlinearity) -> Unit:
-    """Return an activation as a function that programs can compute."""
+    """Return an activation as a function that exported programs can compute."""
     kind = type(activation)
     if kind in (ReLU, ReLUPower):
         power = activation.power  # type: ignore[union-attr]

@@ -12,13 +12,13 @@ def to_jax(model: Any) -> tuple[Callable[[Any, Any], Any], dict[str, Any]]:
     """Return a fitted regressor as a pure function and its parameters, for ``jax.jit``, ``jax.grad`` and ``jax.vmap``.
 
     ``function(parameters, x)`` takes one point (d,) or many (n, d) and returns values of shape (), (k,), (n,) or
-    (n, k). Numbers have the precision of JAX, which is single by default. Double precision has to be asked for before
-    the export: ``jax.config.update("jax_enable_x64", True)``.
+    (n, k). Numbers have the precision of JAX, which is single by default. For double precision, call
+    ``jax.config.update("jax_enable_x64", True)`` before the export.
 
     Parameters
     ----------
     model : regressor
-        Fitted.
+        A fitted regressor.
     """
     try:
         import jax
@@ -31,7 +31,8 @@ def to_jax(model: Any) -> tuple[Callable[[Any, Any], Any], dict[str, Any]]:
     class Elementary:
         """The functions of JAX."""
 
-        exp, sqrt, tanh = staticmethod(jnp.exp), staticmethod(jnp.sqrt), staticmethod(jnp.tanh)
+        exp, log = staticmethod(jnp.exp), staticmethod(jnp.log)
+        sqrt, tanh = staticmethod(jnp.sqrt), staticmethod(jnp.tanh)
         sigmoid, softplus = staticmethod(jax.nn.sigmoid), staticmethod(jax.nn.softplus)
         ndtr = staticmethod(jax.scipy.special.ndtr)
 

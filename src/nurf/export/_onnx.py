@@ -1,4 +1,4 @@
-"""ONNX graphs: the program of a network, written down while it runs."""
+"""ONNX graphs, recorded while the program of a network runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Graph:
         self._names: dict[Any, str] = {}
 
     def constant(self, value: Any) -> str:
-        """Return the name of an array; equal ones are stored once."""
+        """Return the name of an array; equal arrays are stored once."""
         array = np.ascontiguousarray(value)
         key = (array.dtype.str, np.shape(value), array.tobytes())
         if key not in self._names:
@@ -41,9 +41,9 @@ class _Graph:
 
 
 class _Value:
-    """An array that a graph will have computed."""
+    """An array that the graph computes."""
 
-    __array_ufunc__ = None  # so that arrays of NumPy leave operations with it to it
+    __array_ufunc__ = None  # NumPy arrays then defer operations to this class
 
     def __init__(self, graph: _Graph, name: str) -> None:
         self.graph, self.name = graph, name
@@ -106,10 +106,13 @@ def _erfc_series() -> list[float]:
 
 
 class _Elementary:
-    """Functions in double precision, of those operations that runtimes have for it."""
+    """Functions in double precision, composed of operations that runtimes support in double precision."""
 
     def exp(self, u: _Value) -> _Value:
         return u.graph.node("Exp", u)
+
+    def log(self, u: _Value) -> _Value:
+        return u.graph.node("Log", u)
 
     def sqrt(self, u: _Value) -> _Value:
         return u.graph.node("Sqrt", u)
@@ -125,7 +128,7 @@ class _Elementary:
         return self.at_least(u, 0.0) + u.graph.node("Log", small + 1.0)
 
     def ndtr(self, u: _Value) -> _Value:
-        """Return ``erfc(-u / sqrt(2)) / 2``, which runtimes have in single precision only.
+        """Return ``erfc(-u / sqrt(2)) / 2``, which runtimes support only in single precision.
 
         For ``z > 0``, ``erfc(z) = t exp(-z^2 + P(2 t - 1))`` with ``t = 2 / (2 + z)`` and a Chebyshev series ``P``,
         added up by Clenshaw's recurrence.
@@ -158,7 +161,7 @@ def to_onnx(model: Any) -> Any:
     Parameters
     ----------
     model : regressor
-        Fitted.
+        A fitted regressor.
     """
     try:
         import onnx

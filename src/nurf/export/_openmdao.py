@@ -24,14 +24,14 @@ def to_openmdao(
     Parameters
     ----------
     model : regressor or GradientPipeline
-        Fitted.
+        A fitted model.
     inputs : str or sequence of str, optional
-        The name of one variable with all ``d`` inputs, or ``d`` names of one variable each. By default those of the
-        columns of the data frame that the model was fitted to, or "x".
+        The name of one variable with all ``d`` inputs, or ``d`` names of one variable each. Default is the column names
+        of the fitted data frame, or "x".
     outputs : str or sequence of str, default "y"
         The name of one variable with all ``k`` outputs, or ``k`` names.
     n_points : int, default 1
-        The number of points that are evaluated at once. With more than one, variables have a first axis of that
+        The number of points that are evaluated at once. If it is more than one, variables have a first axis of that
         length, and partial derivatives are sparse.
     """
     try:
@@ -54,14 +54,14 @@ def to_openmdao(
         """A fitted regressor of nurf."""
 
         def setup(self) -> None:
-            """Name the variables."""
+            """Declare the variables."""
             for name, places in columns.items():
                 self.add_input(name, shape=_shape(n_points, len(places)))
             for name, places in results.items():
                 self.add_output(name, shape=_shape(n_points, len(places)))
 
         def setup_partials(self) -> None:
-            """Say where partial derivatives are: between variables of the same point."""
+            """Declare the partial derivatives, between variables of the same point."""
             for of, out in results.items():
                 for wrt, into in columns.items():
                     rows, cols = _places(n_points, len(out), len(into))
@@ -88,12 +88,12 @@ def to_openmdao(
 
 
 def _variables(name: str, names: str | Sequence[str], size: int) -> dict[str, Index]:
-    """Return the places of each variable among the inputs or outputs."""
+    """Return the indices of each variable among the inputs or outputs."""
     if isinstance(names, str):
         return {names: np.arange(size)}
     found = {str(each): np.array([place]) for place, each in enumerate(names)}
     if len(names) != size or len(found) != size:
-        raise ValueError(f"`{name}` must be one name, or {size} different ones, got {list(names)}")
+        raise ValueError(f"`{name}` must be one name, or {size} different names, got {list(names)}")
     return found
 
 

@@ -17,7 +17,7 @@ START = '''"""A fitted model of nurf: {d} inputs, {outputs}. It needs nothing bu
 value(x) takes {d} numbers and returns {returns}; gradient(x) returns its partial derivatives{lists}.
 """
 
-from math import erfc, exp, log1p, sqrt, tanh
+from math import {functions}
 
 
 def sigmoid(u):
@@ -46,13 +46,15 @@ def dot(a, b):
 
 '''
 
+FUNCTIONS = "erfc, exp, log1p, sqrt, tanh"
+
 TAIL = '''
 
 def value_and_gradient(x):
     """Return the value and the gradient at a point."""
     if len(x) != len(CENTER):
         raise ValueError("x must be %d numbers, got %d" % (len(CENTER), len(x)))
-    z = [float(a) - b for a, b in zip(x, CENTER)]
+    z = [a - b for a, b in zip({points}, CENTER)]
     y, g = core(z)
     for k in range(len(y)):
         y[k] += CONSTANT[k] + sum(a * s[k] for a, s in zip(z, SLOPES))
@@ -70,7 +72,7 @@ def value_and_gradient(x):
                     for other, j in enumerate(factors):
                         product *= z[j] if other != place else 1.0
                     g[k][i] += product
-    return {result}
+{curves}    return {result}
 
 
 def value(x):
@@ -82,6 +84,15 @@ def gradient(x):
     """Return the gradient at a point."""
     return value_and_gradient(x)[1]
 '''
+
+CURVES = """    for k, (kind, scale) in enumerate(TARGETS):
+        slope = 1.0
+        if kind == "log":
+            y[k] = slope = exp(y[k])
+        elif kind == "asinh":
+            y[k], slope = scale * sinh(y[k]), scale * cosh(y[k])
+        g[k] = [slope * (a / float(b) if logged else a) for a, b, logged in zip(g[k], x, LOGGED)]
+"""
 
 LAYERS = """
 
@@ -171,12 +182,12 @@ def core(z):
 def to_python(model: Any) -> str:
     """Return the text of a Python file that computes a fitted regressor and its gradient with ``math`` alone.
 
-    It defines ``value(x)``, ``gradient(x)`` and ``value_and_gradient(x)`` of one point: a sequence of numbers.
+    The file defines ``value(x)``, ``gradient(x)`` and ``value_and_gradient(x)`` for one point, a sequence of numbers.
 
     Parameters
     ----------
     model : regressor
-        Fitted.
+        A fitted regressor.
     """
     form = form_of(model)
     several = bool(form.output_shape)
@@ -186,6 +197,7 @@ def to_python(model: Any) -> str:
         returns="a list of numbers" if several else "a number",
         lists=", a list for each output" if several else "",
         root=repr(float(np.sqrt(0.5))),
+        functions=FUNCTIONS if form.warping.is_trivial else f"{FUNCTIONS}, cosh, log, sinh",
     )
     tail = {
         "CENTER": form.center,
@@ -195,8 +207,14 @@ def to_python(model: Any) -> str:
         "PRODUCTS": form.products,
     }
     data = "".join(f"{name} = {_literal(array)}\n" for name, array in tail.items())
-    result = "y, g" if several else "y[0], g[0]"
-    return start + data + _CORES[type(form.core)](form) + TAIL.replace("{result}", result)
+    points, curves = "map(float, x)", ""
+    if not form.warping.is_trivial:
+        points, curves = "(log(a) if logged else float(a) for a, logged in zip(x, LOGGED))", CURVES
+        data += f"LOGGED = {[kind == 'log' for kind in form.input_curves]}\n"
+        data += f"TARGETS = {list(zip(form.output_curves, form.output_scales.tolist(), strict=True))}\n"
+    tail_text = TAIL.replace("{result}", "y, g" if several else "y[0], g[0]")
+    tail_text = tail_text.replace("{points}", points).replace("{curves}", curves)
+    return start + data + _CORES[type(form.core)](form) + tail_text
 
 
 def _layers(form: Form) -> str:
@@ -219,7 +237,7 @@ def _total(form: Form) -> str:
 
 
 def _sums(core: Any, n: str = "") -> str:
-    """Return the program of sums of kernels, with ``n`` after its names."""
+    """Return the program of sums of kernels, with ``n`` appended to its names."""
     terms = []
     for term in core.terms:
         directions: Any = np.stack(term.directions, 1) if term.directions else [[]] * len(term.points)
@@ -231,7 +249,7 @@ def _sums(core: Any, n: str = "") -> str:
 
 
 def _literal(array: Floats) -> str:
-    """Return nested lists of numbers, with all digits."""
+    """Return an array as the text of nested lists, with all digits."""
     return repr(array.tolist())
 
 

@@ -1,4 +1,4 @@
-"""What programs in Python and C share: formulas as text, from the same functions as those of arrays."""
+"""Formulas as text for programs in Python and C, from the functions that are used for arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Text:
-    """A formula that Python and C read alike."""
+    """A formula that is valid in Python and in C."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -47,10 +47,10 @@ def _factor(value: Any) -> str:
 
 
 class TextFunctions:
-    """Names of functions: those of ``math`` in Python and ``math.h`` in C, and a few that programs define."""
+    """Names of functions that Python's ``math`` and C's ``math.h`` share, and of a few that programs define."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return a function that writes a call."""
+        """Return a function that returns a call as text."""
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *arguments: Text(f"{name}({', '.join(map(str, arguments))})")

@@ -10,14 +10,13 @@ from nurf.export._forms import form_of
 def to_torch(model: Any) -> Any:
     """Return a fitted regressor as a ``torch.nn.Module`` in double precision.
 
-    Its call takes one point (d,) or many (n, d) and returns values of shape (), (k,), (n,) or (n, k), from which
-    autograd gives gradients. All numbers of the network are buffers: ``module.to(device)`` moves them, and nothing is
-    trained.
+    The module maps one point (d,) or many (n, d) to values of shape (), (k,), (n,) or (n, k), and autograd computes
+    gradients. All numbers of the network are buffers, which ``module.to(device)`` moves and training does not change.
 
     Parameters
     ----------
     model : regressor
-        Fitted.
+        A fitted regressor.
     """
     try:
         import torch
@@ -29,7 +28,7 @@ def to_torch(model: Any) -> Any:
     class Elementary:
         """The functions of torch."""
 
-        exp, sqrt, tanh, sigmoid = torch.exp, torch.sqrt, torch.tanh, torch.sigmoid
+        exp, log, sqrt, tanh, sigmoid = torch.exp, torch.log, torch.sqrt, torch.tanh, torch.sigmoid
         ndtr = torch.special.ndtr
 
         def softplus(self, u: Any) -> Any:

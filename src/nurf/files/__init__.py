@@ -1,4 +1,4 @@
-"""Files of fitted models: arrays and a JSON header, with a checksum, and nothing that could run."""
+"""Files of fitted models: arrays and a JSON header with a checksum, without executable code."""
 
 from nurf.files._container import FORMAT, FileFormatError
 from nurf.files._reading import read

@@ -1,4 +1,4 @@
-"""Arrays as bytes: little-endian, one after the other, in the order of their memory."""
+"""Arrays as bytes: little-endian, one after the other, in memory order."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MAX_AXES = 8
 
 
 def describe(array: Floats, *, scalar: bool) -> tuple[dict[str, Any], memoryview]:
-    """Return the entry of an array, and its bytes.
+    """Return the header entry of an array, and its bytes.
 
-    The axes stay in the order that they have in memory, as in Fortran's order or after a transposition: products of
-    matrices may be rounded in another way otherwise.
+    The order of the axes in memory (C, Fortran or transposed) is kept, because the rounding of matrix products may
+    depend on it.
     """
     dtype = array.dtype.newbyteorder("<")
     if dtype.str not in DTYPES:
@@ -37,13 +37,13 @@ def describe(array: Floats, *, scalar: bool) -> tuple[dict[str, Any], memoryview
 
 
 class ArrayReader:
-    """The arrays of a file, which must be read in order: none of them overlaps another."""
+    """The arrays of a file, which are read in order, so that none can overlap another."""
 
     def __init__(self, data: memoryview) -> None:
         self._data, self._position = data, 0
 
     def read(self, entry: dict[str, Any]) -> Any:
-        """Return the next array, in memory of its own, or a scalar."""
+        """Return the next array, as a copy, or a scalar."""
         name, shape = entry["array"], checked_shape(entry["shape"], len(self._data))
         axes = entry.get("axes", list(range(len(shape))))
         if name not in DTYPES:
@@ -72,7 +72,7 @@ class ArrayReader:
 
 
 def checked_shape(value: Any, limit: int) -> tuple[int, ...]:
-    """Return a shape; one with an axis of length zero has no other axes that are longer than the file."""
+    """Return a shape after checks; even if an axis has length zero, no other may be longer than the file."""
     if type(value) is not list or len(value) > MAX_AXES or not all(type(n) is int and n >= 0 for n in value):
         raise ValueError(f"a shape must be at most {MAX_AXES} whole numbers >= 0, got {str(value)[:80]}")
     if math.prod(n for n in value if n) > limit:

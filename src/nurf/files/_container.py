@@ -1,4 +1,4 @@
-"""The container: a preamble of 64 bytes, a JSON header, and arrays, written in one step and checked when read."""
+"""The container: a preamble of 64 bytes, a JSON header, and arrays, written atomically and checked when read."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-MAGIC = b"\x89NURF\r\n\x1a"  # a transfer as text changes it, as with PNG
-FORMAT = (1, 0)  # major: readers refuse a newer one; minor: they read what they know
+MAGIC = b"\x89NURF\r\n\x1a"  # text-mode transfers change it, as with PNG
+FORMAT = (1, 0)  # readers refuse a newer major version, and read the known parts of a newer minor version
 PREAMBLE = struct.Struct("<8sHHIQQ32s")  # magic, major, minor, zero, bytes of header and arrays, checksum
 SIGNED = PREAMBLE.size - 32  # bytes of the preamble that the checksum covers
 ALIGNMENT = 64  # of the header's end and of each array
-MAX_HEADER = 2**24  # bytes; that of a model takes some ten thousand
-MAX_DEPTH = 8  # of brackets in the header
+MAX_HEADER = 2**24  # bytes; the header of a model takes some ten thousand
+MAX_DEPTH = 8  # of nested brackets in the header
 MAX_DIGITS = 64  # of a number in the header
 BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[{]|[\]}]', re.DOTALL)
 
 
 class FileFormatError(ValueError):
-    """A file is not one of a fitted model, is damaged, or was written by a newer version."""
+    """The error if a file contains no fitted model, is damaged, or was written by a newer version."""
 
 
 def padding(n: int) -> int:
-    """Return the number of bytes that fill ``n`` bytes up to the alignment."""
+    """Return the number of bytes that pad ``n`` bytes to the alignment."""
     return -n % ALIGNMENT
 
 
 def pack(header: dict[str, Any], arrays: Sequence[memoryview]) -> list[bytes | memoryview]:
-    """Return the parts of a file: preamble, header and arrays, each filled up to the alignment."""
+    """Return the parts of a file: preamble, header and arrays, each padded to the alignment."""
     text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode("ascii")
     text += b" " * padding(len(text))
     if len(text) > MAX_HEADER:
@@ -54,7 +54,7 @@ def unpack(path: str | os.PathLike[str]) -> tuple[dict[str, Any], memoryview]:
         n_header, n_arrays, checksum = _read_preamble(start, os.fstat(file.fileno()).st_size)
         text, arrays = _read(file, n_header), _read(file, n_arrays)
     if _checksum([start[:SIGNED], text, arrays]) != checksum:
-        raise FileFormatError("the checksum of the file must be that of its contents, got another: it is damaged")
+        raise FileFormatError("the checksum of the file does not match its contents: it is damaged")
     return _parse(text), memoryview(arrays)
 
 
@@ -76,7 +76,7 @@ def _read_preamble(start: bytes, size: int) -> tuple[int, int, bytes]:
         raise FileFormatError(f"the header must have at most {MAX_HEADER} bytes, got {n_header}")
     if PREAMBLE.size + n_header + n_arrays != size:
         raise FileFormatError(
-            f"the file must have {PREAMBLE.size} + {n_header} + {n_arrays} bytes, as it says itself, got {size}"
+            f"the file must have {PREAMBLE.size} + {n_header} + {n_arrays} bytes, as in its preamble, got {size}"
         )
     return n_header, n_arrays, checksum
 
@@ -89,7 +89,7 @@ def _read(file: BinaryIO, n: int) -> bytes:
 
 
 def _checksum(parts: Sequence[bytes | memoryview]) -> bytes:
-    """Return the SHA-256 of all parts, one after the other."""
+    """Return the SHA-256 hash of the concatenated parts."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -97,7 +97,7 @@ def _checksum(parts: Sequence[bytes | memoryview]) -> bytes:
 
 
 def _parse(text: bytes) -> dict[str, Any]:
-    """Return the header, parsed; its depth and the lengths of numbers are limited first."""
+    """Return the parsed header; its depth and the lengths of numbers are limited."""
     try:
         header = text.decode("ascii")
         depth = deepest = 0
@@ -140,11 +140,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def write_atomically(path: str | os.PathLike[str], parts: Sequence[bytes | memoryview]) -> None:
-    """Write a file in one step: whoever reads it sees the old file or the new one, also after a power cut.
+    """Write a file atomically: readers see the old file or the new one, even after a power cut.
 
-    The bytes go to a temporary file in the same folder, which is synced and then renamed. Its name starts with that of
-    the file, so that it is seen if the process is killed meanwhile. A link stays a link, and a file that is replaced
-    keeps its permissions. Devices and pipes are no files that could be replaced: they get the bytes.
+    The bytes are written to a temporary file in the same folder, which is synced and then renamed. Its name starts with
+    the name of the file, so that it can be found if the process is killed. A link stays a link, and a replaced file
+    keeps its permissions. Devices and pipes cannot be replaced, and are written to directly.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

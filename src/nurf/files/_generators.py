@@ -1,4 +1,4 @@
-"""Random generators as numbers: where they are in their sequence, and nothing else."""
+"""Random generators as numbers: the kind and the state of a generator."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 BIT_GENERATORS: dict[str, Any] = {"PCG64": np.random.PCG64, "MT19937": np.random.MT19937}
-LAST = 624  # numbers of the state of MT19937: a place beyond them would be read, too
+LAST = 624  # numbers in the state of MT19937; NumPy would read beyond them if the position were larger
 KINDS: dict[str, Any] = {"Generator": np.random.Generator, "RandomState": np.random.RandomState}
 
 
 def state_of(generator: Any) -> dict[str, Any]:
-    """Return the kind and the state of a generator, flat: numbers, and an array for MT19937."""
+    """Return the kind and the state of a generator as a flat dict of numbers, and an array for MT19937."""
     legacy = type(generator) is np.random.RandomState
     state = generator.get_state(legacy=False) if legacy else generator.bit_generator.state
     if state["bit_generator"] not in BIT_GENERATORS or (legacy and state["bit_generator"] != "MT19937"):
@@ -23,7 +23,7 @@ def state_of(generator: Any) -> dict[str, Any]:
 
 
 def generator_of(flat: dict[str, Any]) -> Any:
-    """Return the generator with a state."""
+    """Return the generator with the given kind and state."""
     kind, name = KINDS[flat.pop("kind")], flat.pop("bit_generator")
     bits = BIT_GENERATORS[name]()
     gauss = {key: flat.pop(key) for key in ("has_gauss", "gauss") if key in flat}

@@ -1,4 +1,4 @@
-"""Values against the annotations of the fields that they are for."""
+"""Checks of values against the annotations of their fields."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def hints_of(kind: type) -> dict[str, Any]:
 
 
 def matches(value: Any, hint: Any, protocols: dict[Any, tuple[type, ...]]) -> bool:
-    """Return whether a value is one of an annotation.
+    """Return whether a value matches an annotation.
 
-    ``protocols`` are the classes that stand for each protocol. Elements of tuples and sequences are compared, too, as
-    deep as the annotation goes.
+    ``protocols`` are the classes that implement each protocol. Elements of tuples and sequences are compared
+    recursively, as far as the annotation specifies them.
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any or isinstance(hint, TypeVar):

@@ -1,4 +1,4 @@
-"""From a file to a fitted model: entry by entry, through constructors that check what they get."""
+"""From a file to a fitted model: entry by entry, through constructors that check their arguments."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FLOATS = ("nan", "inf", "-inf")
 
 
 def read(path: str | os.PathLike[str], registry: Registry, kind: type | None = None) -> Any:
-    """Return what a file holds: its last entry, which must be a fitted estimator, or an object of the class ``kind``.
+    """Return the last entry of a file, which must be a fitted estimator, or an object of the class ``kind``.
 
     Raises
     ------
     FileFormatError
-        If the file is not one of a model, is damaged, or holds what the registry does not know.
+        If the file contains no model, is damaged, or contains classes that the registry does not know.
     """
     header, data = unpack(path)
     entries = header.get("objects")
@@ -64,7 +64,7 @@ class _Reader:
         }
 
     def read(self, entries: list[Any]) -> Any:
-        """Return what the last entry describes, after all others were made."""
+        """Return the object of the last entry, after the objects of all others were made."""
         for number, entry in enumerate(entries):
             kind = next(iter(entry), None) if type(entry) is dict else None
             if kind not in self._kinds:
@@ -72,7 +72,7 @@ class _Reader:
             name = entry[kind] if kind in ("object", "estimator") and type(entry[kind]) is str else kind
             try:
                 self._made.append(self._kinds[kind](entry))
-            except Exception as error:  # whatever a hostile file makes constructors raise
+            except Exception as error:  # a hostile file can make constructors raise any error
                 raise FileFormatError(f"entry {number}, {name:.80}: {_message(error)}") from error
         try:
             self._arrays.finish()
@@ -81,7 +81,7 @@ class _Reader:
         return self._made[-1]
 
     def _value(self, value: Any) -> Any:
-        """Return a value of the header: itself, or the object that it refers to."""
+        """Return a value of the header, or the object that it refers to."""
         if value is None or type(value) in (bool, int, float, str):
             return value
         if type(value) is dict and len(value) == 1:
@@ -139,7 +139,7 @@ class _Reader:
         return kind
 
     def _require(self, values: Fields, names: tuple[str, ...], what: str) -> None:
-        """Raise an error for names that a newer version may have added: what they mean is not known here."""
+        """Raise an error for unknown names, which a newer version may have added."""
         for name in values:
             if name not in names:
                 raise ValueError(f"it has no {what} {name!r:.80} here {self._origin}")

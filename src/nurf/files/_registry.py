@@ -1,4 +1,4 @@
-"""The classes that files may hold: a closed table of names, and what must hold before an object is made."""
+"""The classes that files may contain: a closed table of names, and checks before an object is made."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nurf._scaling import Scaling
+from nurf._warping import CURVES, Warp, Warping
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
 from nurf.choosing import Attempt
 from nurf.data import DerivativeCheck
@@ -64,20 +65,20 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True)
 class Registry:
-    """What files may hold.
+    """The classes that files may contain.
 
     Parameters
     ----------
     dataclasses : dict
-        Frozen dataclasses by the names that files have for them, whatever Python calls them and wherever they are. They
-        are made by their constructors from fields that match their annotations. If a class has several names, the
-        first is written, and all are read.
+        Frozen dataclasses by their names in files, which do not depend on their Python names and modules. They are made
+        by their constructors from fields that match their annotations. If a class has several names, the first is
+        written, and all are read.
     estimators : dict
-        Estimators by name. They are made from their parameters, and get their fitted attributes.
+        Estimators by name. They are made from their parameters, then their fitted attributes are set.
     limits : dict
-        Functions by class that raise a ``ValueError`` before an object is made from some fields.
+        Functions by class that check the fields before an object is made, and raise a ``ValueError``.
     protocols : dict
-        The classes that stand for a protocol in annotations.
+        The classes that implement each protocol in annotations.
     """
 
     dataclasses: Mapping[str, type]
@@ -92,7 +93,7 @@ class Registry:
         estimators: Mapping[str, type] | Iterable[type] = (),
         limits: Mapping[type, Callable[[Fields], None]] | None = None,
     ) -> Registry:
-        """Return the registry with further classes, by the names in files or, if they are not given, by their own."""
+        """Return the registry with further classes, by their names in files or, if not given, by their Python names."""
         return replace(
             self,
             dataclasses={**self.dataclasses, **_by_name(dataclasses)},
@@ -103,8 +104,8 @@ class Registry:
     def check(self, kind: type, values: Fields, matched: set[tuple[int, int]]) -> None:
         """Raise a ``ValueError`` if fields do not match the annotations of a class, or exceed its limits.
 
-        ``matched`` are the identities of tuples, which the caller keeps alive, and of annotations that they match; more
-        are added. A file could refer to a long tuple so often that comparing it each time would take hours.
+        ``matched`` contains the identities of tuples, which the caller keeps alive, and of annotations that they match;
+        further matches are added. Without it, a file that refers to a long tuple many times would take hours.
         """
         hints = hints_of(kind)
         for name in (name for name in values if name in hints):
@@ -125,7 +126,7 @@ def _by_name(kinds: Mapping[str, type] | Iterable[type]) -> Mapping[str, type]:
 
 
 def names_of(kinds: Mapping[str, type]) -> dict[type, str]:
-    """Return the names with which classes are written: the first of each."""
+    """Return the names of classes in new files: the first name of each class."""
     return {kind: name for name, kind in reversed(list(kinds.items()))}
 
 
@@ -137,14 +138,14 @@ def parameters_of(kind: type) -> tuple[str, ...]:
 def require_key(value: Any) -> None:
     """Raise a ``ValueError`` if a value may not be a key of a dictionary.
 
-    Tuples that refer to the same tuple again and again take hours to hash.
+    Tuples that refer repeatedly to the same tuple can take hours to hash.
     """
     if not (value is None or isinstance(value, bool | int | float | str | np.generic)):
         raise ValueError(f"a key of a dictionary must be a number or a text, got a {type(value).__name__}")
 
 
 def _limit_frames(values: Fields) -> None:
-    """Frames are compared with each other, (n, r, r) numbers: there are at most as many as inputs."""
+    """Raise a ``ValueError`` if there are more frames than inputs, because checks compute (n, r, r) numbers."""
     frames = values.get("frames")
     if frames is not None and (frames.ndim != 3 or frames.shape[1] > frames.shape[2]):
         raise ValueError(f"`frames` must have shape (n, r, d) with r <= d, got {frames.shape}")
@@ -169,15 +170,23 @@ def _limit_scaling(values: Fields) -> None:
             raise ValueError(f"`{name}` must have {axes} axes, the first of length {d}, got shape {array.shape}")
 
 
+def _limit_warp(values: Fields) -> None:
+    kinds, scales = values.get("kinds", ()), values.get("scales")
+    if unknown := [kind for kind in kinds if not (kind is None or kind in CURVES)]:
+        raise ValueError(f"`kinds` must be None or one of {', '.join(CURVES)}, got {unknown[0]!r}")
+    if scales is not None and scales.shape != (len(kinds),):
+        raise ValueError(f"`scales` must be a number for each of {len(kinds)} columns, got shape {scales.shape}")
+
+
 def _limit_average(values: Fields) -> None:
     members, weights = values.get("members", ()), values.get("weights")
     if not members or (weights is not None and weights.shape != (len(members),)):
         shape = None if weights is None else weights.shape
-        raise ValueError(f"`members` must be at least one with a weight each, got {len(members)}, and weights {shape}")
+        raise ValueError(f"`members` must not be empty, with a weight each, got {len(members)}, and weights {shape}")
 
 
-# All that fits are made of, by the names that files have for it. These belong to the format: a class that is renamed or
-# moved keeps its name here, and one that takes the place of another gets the name of the latter as a further row.
+# All classes of fits, by their names in files. The names belong to the format: a class that is renamed or moved keeps
+# its name here, and a class that replaces another gets the name of the replaced class as a further row.
 RESULTS = Registry(
     {
         # activations
@@ -220,6 +229,8 @@ RESULTS = Registry(
         "DerivativeCheck": DerivativeCheck,
         "Jet": Jet,
         "Scaling": Scaling,
+        "Warp": Warp,
+        "Warping": Warping,
         # settings
         "DeepSetting": DeepSetting,
         "Diagonal": Diagonal,
@@ -252,7 +263,13 @@ RESULTS = Registry(
         "SparseFit": SparseFit,
         "WideFit": WideFit,
     },
-    limits={Jet: _limit_frames, Features: _limit_degree, KernelAverage: _limit_average, Scaling: _limit_scaling},
+    limits={
+        Jet: _limit_frames,
+        Features: _limit_degree,
+        KernelAverage: _limit_average,
+        Scaling: _limit_scaling,
+        Warp: _limit_warp,
+    },
     protocols={
         Domain: (Ball, Box),
         Sampler: (Metropolis, Rejection),

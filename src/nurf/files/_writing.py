@@ -1,4 +1,4 @@
-"""From a fitted model to a file: a list of entries, each of which refers to those before it only."""
+"""From a fitted model to a file: a list of entries, each of which refers only to earlier entries."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from nurf.files._registry import Registry, names_of, parameters_of, require_key
 
 
 def write(path: str | os.PathLike[str], model: Any, registry: Registry) -> None:
-    """Write a model to a file in one step.
+    """Write a model to a file atomically.
 
     Raises
     ------
     TypeError
-        If the model holds an object that is not of the classes of the registry. Then nothing is written.
+        If the model contains an object whose class is not in the registry. No file is written in this case.
     """
     writer = _Writer(registry)
     try:
         writer.value(model, type(model).__name__)
     except RecursionError as error:
-        raise TypeError(f"cannot save a {type(model).__name__} with lists that are nested so deep") from error
+        raise TypeError(f"cannot save a {type(model).__name__} with lists that are nested too deeply") from error
     write_atomically(path, pack({"nurf": version("nurf"), "objects": writer.entries}, writer.arrays))
 
 
@@ -40,7 +40,7 @@ class _Writer:
         self._registry = registry
         self._objects, self._estimators = names_of(registry.dataclasses), names_of(registry.estimators)
         self._places: dict[Any, int | None] = {}  # of objects by identity, of arrays by contents
-        self._alive: list[Any] = []  # so that no identity is used twice
+        self._alive: list[Any] = []  # keeps objects alive, so that no identity is used twice
         self._plain: dict[type, Callable[[Any, str], dict[str, Any]]] = {
             tuple: lambda value, path: {"tuple": self._values(value, path)},
             list: lambda value, path: {"list": self._values(value, path)},
@@ -50,7 +50,7 @@ class _Writer:
         }
 
     def value(self, value: Any, path: str) -> Any:
-        """Return a value for the header: itself if JSON has it, or a reference to an entry."""
+        """Return a value for the header: the value if JSON can represent it, or a reference to an entry."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -89,11 +89,11 @@ class _Writer:
             return {"estimator": self._estimators[kind], **parts}
         raise TypeError(
             f"cannot save `{path}`: it is {_shown(value)} of type {kind.__module__}.{kind.__qualname__}, and a file "
-            "holds numbers, texts, arrays and the classes of nurf only, so that nothing runs when it is loaded"
+            "contains only numbers, texts, arrays and the classes of nurf, so that no code runs when it is loaded"
         )
 
     def _check(self, kind: type, values: dict[str, Any], path: str) -> None:
-        """Raise an error now for what would raise one when the file is loaded."""
+        """Raise an error now if loading the file would raise one."""
         try:
             self._registry.check(kind, values, set())
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""What every fitted function offers, whichever way it was fitted."""
+"""The interface of all fitted functions, for all engines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nurf.jets import DERIVATIVE_KINDS, Jet, unchecked
 
 
 class PointFunction(Protocol):
-    """A function of one point (d,) or many points (n, d) that are not checked, with its gradient."""
+    """A function of one point (d,) or many points (n, d), without checks of the points, and its gradient."""
 
     def __call__(self, x: Any) -> Any:
         """Return the value at ``x``."""
@@ -26,7 +26,7 @@ class PointFunction(Protocol):
         ...
 
     def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
-        """Return both, which costs less than one after the other."""
+        """Return the value and the gradient at ``x``, which costs less than two calls."""
         ...
 
 
@@ -45,7 +45,7 @@ class NetworkFunction:
         return np.asarray(self._at(x, self.network.gradient))
 
     def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
-        """Return both."""
+        """Return the value and the gradient at ``x``."""
         return self(x), self.gradient(x)
 
     def _at(self, x: Any, evaluate: Callable[[Array], Array]) -> Any:
@@ -56,7 +56,7 @@ class NetworkFunction:
 class Network(ABC):
     """A function of ``d`` inputs with derivatives, for one output or ``k`` outputs.
 
-    Predictions, reports and plots know nothing else of a fit.
+    Predictions, reports and plots use only this interface of a fit.
     """
 
     @property
@@ -88,7 +88,7 @@ class Network(ABC):
 
     @abstractmethod
     def in_units_of(self, scaling: Scaling) -> Self:
-        """Return the same network as a function of the unscaled inputs, with unscaled values."""
+        """Return the network as a function of the unscaled inputs, with unscaled values."""
 
     def function(self, scaling: Scaling) -> PointFunction:
         """Return the network as a plain function of the unscaled inputs."""

@@ -50,13 +50,13 @@ class DeepNetwork(Network):
         shapes = [matrix.shape for matrix in weights]
         if len(weights) < 2 or len(biases) != len(weights) or any(len(shape) != 2 for shape in shapes):
             raise ValueError(
-                f"a network needs two or more matrices and as many biases, got shapes {shapes} and {len(biases)} biases"
+                f"a network needs two or more matrices, each with a bias, got shapes {shapes} and {len(biases)} biases"
             )
         sizes = [shapes[0][0], *(shape[1] for shape in shapes)]
         widths = [(size,) for size in sizes[1:]]
         if shapes != list(itertools.pairwise(sizes)) or [vector.shape for vector in biases] != widths:
             raise ValueError(
-                f"each layer must take what the one before gives, got matrices of shapes {shapes} and biases of shapes "
+                f"the shapes of the layers must match, got matrices of shapes {shapes} and biases of shapes "
                 f"{[vector.shape for vector in biases]}"
             )
         if math.prod(self.output_shape) != sizes[-1]:
@@ -76,7 +76,7 @@ class DeepNetwork(Network):
 
     @property
     def n_derivatives(self) -> int:
-        """2: the activation is smooth."""
+        """The highest order of derivatives that exist: 2, because the activation is smooth."""
         return 2
 
     def value(self, X: Array) -> Array:
@@ -121,7 +121,7 @@ class DeepNetwork(Network):
         return result.reshape(len(X), *self.output_shape, d, d)
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:
-        """Return both from one pass, of the shapes of ``value`` and ``gradient``."""
+        """Return the values (n, [k]) and the gradients (n, [k,] d) at the points, from one pass."""
         state, slopes = self._states(X, 1)
         values = state @ self.weights[-1] + self.biases[-1]
         gradients = self._reverse([slope[0] for slope in slopes])[0]
@@ -129,9 +129,9 @@ class DeepNetwork(Network):
         return values.reshape(shape), gradients.reshape(*shape, self.dimension)
 
     def in_units_of(self, scaling: Scaling) -> DeepNetwork:
-        """Return the same network as a function of the unscaled inputs, with unscaled values.
+        """Return the network as a function of the unscaled inputs, with unscaled values.
 
-        The scaling of the inputs folds into the first layer, that of the values into the last one.
+        The scaling of the inputs is multiplied into the first layer, the scaling of the values into the last layer.
         """
         network = self._stretched(scaling)
         shift = -(scaling.x_center @ network.weights[0])
@@ -149,7 +149,7 @@ class DeepNetwork(Network):
         return replace(self, weights=(*inner, last * scaling.y_scale), biases=biases)
 
     def _blocks(self, n_points: int, n_states: int = 1) -> Any:
-        """Return slices of the points whose ``n_states`` states of the widest layer each fit into the cache."""
+        """Return slices of the points such that ``n_states`` states of the widest layer fit into the cache."""
         return row_blocks(n_points, n_states * max(self.dimension, *self.hidden))
 
     def _states(self, X: Array, order: int) -> tuple[Array, list[list[Array]]]:
@@ -171,7 +171,7 @@ class DeepNetwork(Network):
 
 @dataclass(frozen=True, eq=False)
 class DeepFunction:
-    """A deep network of ``x - center``, as a function of points that are not checked.
+    """A deep network as a function of ``x - center``, without checks of the points.
 
     A call takes one point of shape (d,) and returns a number, or (k,) for ``k`` outputs; or many points of shape
     (n, d), and returns (n,) or (n, k). Gradients have one more axis, of length d.
@@ -179,7 +179,7 @@ class DeepFunction:
     Parameters
     ----------
     center : array of shape (d,)
-        Subtracted from the points first, so that inputs with a large mean lose no digits.
+        Center that is subtracted from the points first, so that inputs with a large mean lose no digits.
     network : DeepNetwork
     """
 
@@ -199,7 +199,7 @@ class DeepFunction:
         return gradients if points.ndim == 2 else np.asarray(gradients[0])
 
     def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
-        """Return both, which costs less than one after the other."""
+        """Return the value and the gradient at ``x``, which costs less than two calls."""
         points = np.asarray(x, float) - self.center
         values, gradients = self.network.value_and_gradient(np.atleast_2d(points))
         return (values, gradients) if points.ndim == 2 else (values[0], gradients[0])

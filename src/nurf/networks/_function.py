@@ -16,7 +16,7 @@ from nurf.networks._tails import Tail
 
 @dataclass(frozen=True, eq=False)
 class ShallowFunction:
-    """A network with all changes of units multiplied out, as a function of points that are not checked.
+    """A network with all changes of units multiplied out, as a function of points that are not validated.
 
     ``f(x) = sum_n c_n sigma(a_n.(x - m) + b_n) + p(x - m)``. A call takes one point of shape (d,) and returns a number,
     or (k,) for ``k`` outputs; or many points of shape (n, d), and returns (n,) or (n, k). Gradients have one more axis,
@@ -25,7 +25,7 @@ class ShallowFunction:
     Parameters
     ----------
     activation : Activation
-        ``sigma``, of which only the shape is used: widths are contained in the other parameters.
+        The shape of ``sigma``; its widths are contained in the other parameters.
     center : array of shape (d,)
         ``m``.
     directions : array of shape (d, N)
@@ -35,11 +35,11 @@ class ShallowFunction:
     coef, slope_coef : array of shape (N,) or (N, k)
         ``c_n``, and the factors of ``sigma'`` in the gradient.
     normals : array of shape (N, d)
-        The vectors to which these factors belong.
+        The vectors that ``slope_coef`` multiplies in the gradient.
     tail : Tail
         The monomials of ``p``.
     tail_coef : array of shape (t,) or (t, k)
-        Their coefficients.
+        The coefficients of the monomials.
 
     Examples
     --------
@@ -74,13 +74,13 @@ class ShallowFunction:
         return np.asarray(self._in_blocks(self._gradient, np.asarray(x, float))[0])
 
     def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
-        """Return both, which costs less than one after the other."""
+        """Return the value and the gradient at ``x``, which costs less than two calls."""
         self.activation.require(1)
         value, gradient = self._in_blocks(self._both, np.asarray(x, float))
         return value, gradient
 
     def _in_blocks(self, evaluate: Callable[[Array], tuple[Any, ...]], x: Array) -> tuple[Any, ...]:
-        """Return what ``evaluate`` returns for ``x``, in blocks of rows that fit into the cache if there are many."""
+        """Return the results of ``evaluate`` at ``x``, in blocks of rows that fit into the cache if there are many."""
         blocks = list(row_blocks(len(x), len(self.offsets))) if x.ndim == 2 else []
         if len(blocks) < 2:
             return evaluate(x)
@@ -105,7 +105,7 @@ class ShallowFunction:
         return np.asarray(u)
 
     def _slope_sums(self, slopes: Array) -> Array:
-        """Return ``sum_n c_n sigma'_n a_n`` from the ``sigma'_n`` (..., N), of shape (..., d) or (..., k, d)."""
+        """Return ``sum_n c_n sigma'_n a_n`` for ``slopes`` ``sigma'_n`` (..., N), of shape (..., d) or (..., k, d)."""
         if self.slope_coef.ndim == 1:
             slopes *= self.slope_coef
             return np.asarray(slopes @ self.normals)

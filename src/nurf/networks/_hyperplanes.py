@@ -51,7 +51,7 @@ class Hyperplanes:
     def through(cls, points: Any, directions: Any, shift: Any = 0.0) -> Hyperplanes:
         """Return hyperplanes with normals along ``directions`` (of any length) and ``a.x + b = shift`` at ``points``.
 
-        With the default ``shift=0`` they pass through the points.
+        With the default ``shift=0``, the hyperplanes pass through the points.
         """
         normals = normalised(np.asarray(directions, float))
         return cls(normals, shift - np.einsum("nd,nd->n", normals, np.asarray(points, float)))
@@ -73,12 +73,12 @@ class Hyperplanes:
         return Hyperplanes(self.normals[index], self.offsets[index])
 
     def __add__(self, other: Hyperplanes) -> Hyperplanes:
-        """Return the hyperplanes of both, those of ``other`` last."""
+        """Return all hyperplanes, followed by the hyperplanes of ``other``."""
         return Hyperplanes(np.concatenate([self.normals, other.normals]), np.concatenate([self.offsets, other.offsets]))
 
 
 def normalised(directions: Array) -> Array:
-    """Return the rows divided by their lengths, without overflow or underflow."""
+    """Return the rows of ``directions`` divided by their lengths, without overflow or underflow."""
     largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)
     if not np.all(largest > 0):
         raise ValueError(f"directions must have nonzero length, got {directions[np.argmin(largest)]}")
@@ -111,7 +111,7 @@ class Ball:
 
     @property
     def max_norm(self) -> float:
-        """The radius."""
+        """The maximum of ``|x|`` over the ball: its radius."""
         return float(self.radius)
 
     def offset_range(self, normals: Array) -> tuple[Array, Array]:
@@ -152,7 +152,7 @@ class Box:
 
     @property
     def max_norm(self) -> float:
-        """The distance of the farthest corner from the origin."""
+        """The maximum of ``|x|`` over the box: the distance of the farthest corner from the origin."""
         return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
 
     def offset_range(self, normals: Array) -> tuple[Array, Array]:

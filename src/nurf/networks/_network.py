@@ -19,12 +19,12 @@ from nurf.networks._hyperplanes import Hyperplanes
 from nurf.networks._tails import Tail
 
 CACHED_ELEMENTS = 2**16  # of features that are computed at once: half a megabyte of doubles
-LEAST_ROWS, MOST_ROWS = 1024, 4096  # in a block of features: with fewer, adding up products costs as much as these
+LEAST_ROWS, MOST_ROWS = 1024, 4096  # of a block of features: with fewer, sums of products cost as much as the products
 BLOCK_LIMIT = 2**22  # elements of a block with more than the least rows: 32 MB of doubles
 
 
 def feature_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Yield slices of rows, as many at once as is good for products of features."""
+    """Yield slices of rows, in block sizes that suit products of features."""
     elements = max(BLOCK_ELEMENTS, LEAST_ROWS * n_columns, min(MOST_ROWS * n_columns, BLOCK_LIMIT))
     return row_blocks(n_rows, n_columns, elements)
 
@@ -84,7 +84,7 @@ class Features:
         return Features(self.hyperplanes[index], self.activation.select(index), self.degree)
 
     def __add__(self, other: Features) -> Features:
-        """Return the features with the neurons of both, those of ``other`` last."""
+        """Return features with all neurons, followed by the neurons of ``other``."""
         if self.degree != other.degree:
             raise ValueError(
                 f"concatenated features must have tails of the same degree, got {self.degree} and {other.degree}"
@@ -108,7 +108,7 @@ class Features:
         return out
 
     def _arguments(self, X: Array, out: Array) -> Array:
-        """Return ``(a_n.x + b_n) / scale`` at the points, in ``out``; in single precision they are rounded once."""
+        """Return ``(a_n.x + b_n) / scale`` at the points, in ``out``; single precision is rounded only at the end."""
         matrix, vector = self._affine
         u = np.matmul(X, matrix, out=out if out.dtype == matrix.dtype else None)
         return np.add(u, vector, out=out)
@@ -123,8 +123,8 @@ class Features:
     def design_and_slope_blocks(self, X: Array, dtype: Precision = np.float64) -> Iterator[tuple[slice, Array, Array]]:
         """Yield slices of rows, their block of the design matrix, and ``sigma'(a_n.x + b_n)`` of shape (n, N).
 
-        That is faster than one after the other. Numbers are accurate to the rounding of one, small ones too. Each block
-        overwrites the previous one.
+        This is faster than computing both separately. The absolute error is the rounding error of 1, also for small
+        numbers. Each block overwrites the previous one.
         """
         self.activation.require(1)
         N = self.n_neurons
@@ -183,7 +183,7 @@ class ShallowNetwork(Network):
                 f"`coefficients` must have {self.features.n_columns} rows, one for each neuron and monomial, "
                 f"got shape {coefficients.shape}"
             )
-        # a column of the coefficients of many fits would keep all of them in memory
+        # a copy: a view of one column would keep the coefficients of all fits in memory
         object.__setattr__(self, "coefficients", np.ascontiguousarray(coefficients))
 
     @property
@@ -223,7 +223,7 @@ class ShallowNetwork(Network):
 
     def value(self, X: Array) -> Array:
         """Return the values at the points, of shape (n,) or (n, k)."""
-        X = np.ascontiguousarray(X)  # the same sums, whatever the order in memory
+        X = np.ascontiguousarray(X)  # the same sums for every memory layout
         result = self.features.tail.values(X) @ self.tail_coef
         buffer: Array | None = None
         for rows in row_blocks(len(X), self.features.n_neurons):
@@ -250,10 +250,10 @@ class ShallowNetwork(Network):
         return result.reshape(len(X), *self.coefficients.shape[1:], d, d)
 
     def in_units_of(self, scaling: Scaling) -> ShallowNetwork:
-        """Return the same network as a function of the unscaled inputs, with unscaled values.
+        """Return the network as a function of the unscaled inputs, with unscaled values.
 
         A neuron ``sigma_{s,delta}(a.(x - m)/q + b)`` of scaled inputs equals a neuron of unscaled inputs with another
-        hyperplane and width, times a power of ``|a / q|``.
+        hyperplane and another width, times a power of ``|a / q|``.
         """
         stretched = scaling.normals_back(self.hyperplanes.normals)
         lengths = np.linalg.norm(stretched, axis=1)
@@ -300,7 +300,7 @@ class ShallowNetwork(Network):
         elif tail.degree == 1:
             coef[0], coef[1:] = scaled[0], scaling.x_basis @ scaled[1:]
         else:
-            raise ValueError(f"the tail of a function of fewer inputs must be affine, got one of degree {tail.degree}")
+            raise ValueError(f"the tail of a function of fewer inputs must be affine, got degree {tail.degree}")
         coef = tail.substitution(center, scaling.x_scale) @ coef
         coef[0] += scaling.y_center
         return tail, coef

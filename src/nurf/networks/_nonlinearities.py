@@ -1,4 +1,4 @@
-"""The activations of deep networks: centred functions with as many derivatives as training takes."""
+"""The activations of deep networks: functions that are zero at zero, with the derivatives that training needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Nonlinearity(ABC):
     """A smooth function of one variable and its derivatives.
 
     Unlike the ridge splines of ``nurf.activations`` it is zero at zero, so that the states of a deep network have no
-    common offset, and has no width: the weights of a layer contain it.
+    common offset, and has no width, which the weights of a layer contain.
     """
 
     @abstractmethod
@@ -51,5 +51,5 @@ class SiLU(Nonlinearity):
         return [value, slope] if order == 1 else [value, slope, s * rest * (2 + z * (rest - s))]
 
 
-# By the names that estimators accept.
+# Nonlinearities by the names that estimators accept.
 NONLINEARITIES: dict[str, type[Nonlinearity]] = {"tanh": Tanh, "silu": SiLU}

@@ -63,7 +63,7 @@ class Tail:
     def components(self, X: Array, order: int) -> Array:
         """Return the components of the derivatives of an order of the monomials, of shape (n, C, t).
 
-        They are ordered and scaled as those of ``nurf._tensors``. If the order is not below the degree, they are the
+        Their order and scale are defined in ``nurf._tensors``. If the order is not below the degree, they are the
         same at all points, and the array is a view that takes the memory of one.
         """
         if order == 0:
@@ -104,9 +104,10 @@ class Tail:
         return np.asarray(terms.prod(axis=2))
 
     def _leading_components(self) -> Array:
-        """Return the components of the derivatives of the order of the degree, the same at all points: (C, t).
+        """Return the components of the derivatives whose order is the degree, the same at all points: (C, t).
 
-        That of a monomial of this degree, by its own variables, is the product of the factorials of the exponents.
+        The derivative of a monomial of this degree with respect to its own variables is the product of the factorials
+        of its exponents.
         """
         leading = variables(self.dimension, self.degree)
         sizes = [math.prod(math.factorial(by.count(i)) for i in set(by)) for by in leading]

@@ -1,7 +1,7 @@
 """Plots of fits and hyperplanes. Each function draws on an ``ax`` (``slices`` on several) and returns it.
 
-They require matplotlib: ``pip install "nurf[plot]"``. They do not open windows, save files or change the settings of
-matplotlib.
+All functions require matplotlib: ``pip install "nurf[plot]"``. They do not open windows, save files or change the
+settings of matplotlib.
 
 >>> from matplotlib.figure import Figure
 >>> from nurf import plots

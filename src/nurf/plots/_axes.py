@@ -1,4 +1,4 @@
-"""The axes to draw on, and the names on them."""
+"""The axes of a plot, and the names of inputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 
 def axes_or_current(ax: Axes | None) -> Axes:
-    """Return ``ax``, or pyplot's current axes if it is None (new ones if there are none)."""
+    """Return ``ax``, or the current axes of pyplot if ``ax`` is None."""
     if ax is None:
         import matplotlib.pyplot as plt  # imported only if needed: pyplot is not required if `ax` is given
 
@@ -19,7 +19,7 @@ def axes_or_current(ax: Axes | None) -> Axes:
 
 
 def input_names(model: Any, names: Sequence[str] | None) -> list[str]:
-    """Return the names of a fitted model's inputs: ``names``, or those of its data frame, or ``x0, x1, ...``."""
+    """Return the names of a fitted model's inputs: ``names``, or the columns of its data frame, or ``x0, x1, ...``."""
     check_is_fitted(model)
     if names is None:
         names = getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])
@@ -29,5 +29,5 @@ def input_names(model: Any, names: Sequence[str] | None) -> list[str]:
 
 
 def literal(text: str) -> str:
-    """Return a text that matplotlib shows as it is: a dollar sign starts no formula."""
+    """Return a text with escaped dollar signs, so that matplotlib shows no formula."""
     return text.replace("$", r"\$")

@@ -12,7 +12,7 @@ from nurf.plots._axes import literal
 
 
 def draw_bars(ax: Axes, labels: Sequence[str], sizes: Array, colors: Sequence[str], words: Any = None) -> None:
-    """Draw a bar for each label, the first on top, with its size beside it, or the given words."""
+    """Draw a bar for each label, the first on top, annotated with its size or with the given words."""
     bars = ax.barh(range(len(labels)), sizes, color=colors)
     if words is None:
         ax.bar_label(bars, fmt="%.2g", padding=3)

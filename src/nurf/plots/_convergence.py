@@ -33,8 +33,8 @@ def convergence(
     label : str, optional
         Label in the legend. Default is the label of ``style``.
     ax : matplotlib Axes, optional
-        Default is the current axes. To compare methods, call the function for each of them with the same axes, then
-        ``ax.legend()``.
+        Default is the current axes. To compare methods, call the function for each method with the same axes, then
+        call ``ax.legend()``.
 
     Returns
     -------

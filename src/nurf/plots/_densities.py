@@ -23,15 +23,15 @@ def angle_offset_density(
 ) -> Axes:
     """Plot a kernel density estimate of hyperplanes in two dimensions (paper, figures 6 and 9).
 
-    A hyperplane ``a.x + b = 0`` with ``a = (cos t, sin t)`` is a point ``(t, b)`` in [-pi, pi) x [-1, 1]. The density
-    is that of the hyperplanes that intersect the unit ball; its integral over the image is one.
+    A hyperplane ``a.x + b = 0`` with ``a = (cos t, sin t)`` is a point ``(t, b)`` in [-pi, pi) x [-1, 1]. Only
+    hyperplanes that intersect the unit ball are used; the integral of the density over the image is one.
 
     Parameters
     ----------
     planes : Hyperplanes
         Hyperplanes in two dimensions, for inputs scaled into the unit ball (``model.fit_.network.hyperplanes``).
     weights : array of shape (N,), optional
-        Weights of the hyperplanes, of which the absolute values are used. The paper uses the outer weights ``c_n`` of a
+        Weights of the hyperplanes; their absolute values are used. The paper uses the outer weights ``c_n`` of a
         trained network.
     bandwidth : float, default=0.08
         Bandwidth of the kernel, in radians for the angle and in radii of the ball for the offset.

@@ -26,26 +26,26 @@ def heat_map(
     names: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot predictions over two inputs as colours, through a point at which the other inputs stay.
+    """Plot predictions over two inputs as colours, with the other inputs fixed at a point.
 
     Dots are the samples; the farther from the plane a sample is, the fainter its dot, as in ``slices``.
 
     Parameters
     ----------
     model : regressor of nurf
-        A fitted one.
+        A fitted regressor.
     X : array or frame of shape (n, d)
-        Samples, which say where the map begins and ends.
+        Samples, which determine the range of the map.
     inputs : two int or str, optional
         The inputs, by their positions or names. Default is the two along which the prediction varies most.
     point : array of shape (d,), optional
-        Default is the mean of the samples.
+        The values of the other inputs. Default is the mean of the samples.
     output : int, default=0
         The output to show, if there are several.
     names : sequence of str, optional
-        Names of all inputs. Default is those of the data frame that was fitted, or ``x0, x1, ...``.
+        Names of all inputs. Default is the columns of the fitted data frame, or ``x0, x1, ...``.
     ax : matplotlib Axes, optional
-        Default is the current axes. A bar of colours is drawn beside it.
+        Default is the current axes. A colour bar is drawn beside them.
 
     Returns
     -------

@@ -35,11 +35,11 @@ def hyperplanes(
     Parameters
     ----------
     planes : Hyperplanes
-        Hyperplanes, in the units of ``domain``. Those that do not intersect it are omitted.
+        Hyperplanes, in the units of ``domain``. Hyperplanes that do not intersect the domain are omitted.
     X : array of shape (n, d), optional
         Samples, whose bounding box is the region to plot.
     domain : Box, optional
-        The region to plot, such as ``problem.domain``, if it is not the box of the samples. Without samples, default is
+        The region to plot, such as ``problem.domain``. Default is the bounding box of the samples, or without samples
         [-1, 1]^d, for inputs in scaled units.
     function : callable, optional
         A function from points (n, d) to values (n,), such as ``problem.value`` or ``model.predict``.
@@ -138,10 +138,10 @@ def _colors(weights: Any, n: int) -> Array:
 
 
 def section(planes: Hyperplanes, origin: Array, directions: Array) -> tuple[Hyperplanes, Index]:
-    """Return the lines in which hyperplanes intersect a plane, and which hyperplanes these are.
+    """Return the lines in which hyperplanes intersect a plane, and the indices of these hyperplanes.
 
     The points of the plane are ``origin + s_1 u_1 + s_2 u_2``, so that a line is ``(a.u_1) s_1 + (a.u_2) s_2 +
-    a.origin + b = 0``. Hyperplanes parallel to the plane have none.
+    a.origin + b = 0``. Hyperplanes parallel to the plane are omitted.
 
     Parameters
     ----------

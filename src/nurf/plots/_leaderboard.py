@@ -1,4 +1,4 @@
-"""How engines compare."""
+"""A comparison of engines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nurf.plots._style import style_of
 
 
 def leaderboard(board: Leaderboard, *, ax: Axes | None = None) -> Axes:
-    """Plot the estimated errors of all engines as bars, the one that was chosen on top and in colour.
+    """Plot the estimated errors of all engines as bars, the chosen engine on top and in colour.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How the training of a deep network went."""
+"""The progress of training a deep network."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from nurf.plots._style import style_of
 
 
 def loss_curve(model: DeepFeatureRegressor, *, ax: Axes | None = None) -> Axes:
-    """Plot the training loss and the error of held-out rows after each cycle against the steps so far.
+    """Plot the training loss and the error on held-out rows after each cycle against the number of steps.
 
-    Both are in units of the standard deviation of the values: the loss as its square root. The last cycle, which takes
-    all rows, has no error of held-out rows.
+    Both are in units of the standard deviation of the values; of the loss, the square root is shown. The last cycle
+    uses all rows, and has no error on held-out rows.
 
     Parameters
     ----------
     model : DeepFeatureRegressor
-        A fitted one, or ``model_`` of a ``Surrogate`` that took one.
+        A fitted regressor, or ``model_`` of a ``Surrogate`` that chose a trained network.
     ax : matplotlib Axes, optional
         Default is the current axes.
 
@@ -46,7 +46,7 @@ def loss_curve(model: DeepFeatureRegressor, *, ax: Axes | None = None) -> Axes:
     steps, losses, errors = np.array([(cycle.n_steps, cycle.loss, cycle.error) for cycle in model.fit_.history]).T
     ax.plot(steps, np.sqrt(losses), "o-", color=OTHERS, label="square root of the loss")
     if np.isfinite(errors).any():
-        ax.plot(steps, errors, "o-", color=style_of("nonlocal").color, label="error of rows that are held out")
+        ax.plot(steps, errors, "o-", color=style_of("nonlocal").color, label="error on held-out rows")
     ax.set(xlabel="steps", ylabel="standard deviations of the values", yscale="log")
     ax.legend()
     return ax

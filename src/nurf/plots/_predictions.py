@@ -1,4 +1,4 @@
-"""Predicted against true values, and what is left."""
+"""Predicted against true values, and residuals."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def predicted_against_true(y_true: Any, y_predicted: Any, *, intervals: Any = No
     ----------
     y_true, y_predicted : arrays of shape (n,)
     intervals : array of shape (n, 2), optional
-        Intervals around the predictions (``predict_interval``), which are shown as thin lines. They are not shown with
-        more than 3000 points.
+        Intervals around the predictions (``predict_interval``), which are shown as thin lines if there are at most 3000
+        points.
     ax : matplotlib Axes, optional
         Default is the current axes.
 
@@ -47,16 +47,16 @@ def predicted_against_true(y_true: Any, y_predicted: Any, *, intervals: Any = No
 
 
 def residuals(y_true: Any, y_predicted: Any, *, intervals: Any = None, ax: Axes | None = None) -> Axes:
-    """Plot what predictions lack, ``y - f``, against the predictions ``f``, with a line at zero.
+    """Plot residuals ``y - f`` against predictions ``f``, with a line at zero.
 
-    Dotted lines are at plus and minus the root mean square. A trend shows what the model misses, and a funnel that its
-    error varies.
+    Dotted lines are at plus and minus the root mean square. A trend shows structure that the model misses; a funnel
+    shows that its error varies.
 
     Parameters
     ----------
     y_true, y_predicted : arrays of shape (n,)
     intervals : array of shape (n, 2), optional
-        Intervals around the predictions, which are shown around zero: a dot on its line is a value in its interval.
+        Intervals around the predictions, shown as lines around zero: a dot on its line is a value inside its interval.
     ax : matplotlib Axes, optional
         Default is the current axes.
 

@@ -1,4 +1,4 @@
-"""How much each input matters."""
+"""The relevance of each input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nurf.plots._axes import axes_or_current, input_names
 from nurf.plots._bars import draw_bars
 from nurf.plots._style import style_of
 
-OTHERS = "0.7"  # colour of the bar that stands for all other inputs
+OTHERS = "0.7"  # colour of the bar for all other inputs
 
 
 def relevance(
@@ -22,18 +22,17 @@ def relevance(
 ) -> Axes:
     """Plot the relevance of each input to an infinitely wide network as a bar, the largest on top.
 
-    A bar is ``model.relevance_``: the root mean square of the predicted partial derivatives, times the standard
-    deviation of the input over that of the values. If there are more inputs than ``n_inputs``, the last bar is the
-    largest of the others.
+    A bar is ``model.relevance_``: the root mean square of the predicted partial derivatives, in standard deviations of
+    the input and of the values. If there are more inputs than ``n_inputs``, the last bar is the largest of the others.
 
     Parameters
     ----------
     model : KernelFeatureRegressor
-        A fitted one.
+        A fitted regressor.
     names : sequence of str, optional
-        Names of all inputs. Default is those of the data frame that was fitted, or ``x0, x1, ...``.
+        Names of all inputs. Default is the columns of the fitted data frame, or ``x0, x1, ...``.
     n_inputs : int, default=12
-        The largest number of inputs that have bars of their own.
+        The largest number of inputs with their own bars.
     ax : matplotlib Axes, optional
         Default is the current axes.
 
@@ -48,7 +47,7 @@ def relevance(
 
 
 def draw_relevance(sizes: Array, names: Sequence[str], n_inputs: int, ax: Axes | None) -> Axes:
-    """Draw the largest of ``sizes`` (d,) as bars, and the largest of the others as one more."""
+    """Draw the largest of ``sizes`` (d,) as bars, and the largest of the others as one more bar."""
     if not is_whole(n_inputs):
         raise ValueError(f"`n_inputs` must be a whole number >= 1, got {n_inputs!r}")
     largest_first = np.argsort(-sizes, kind="stable")

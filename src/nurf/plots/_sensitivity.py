@@ -1,4 +1,4 @@
-"""How much a fitted function depends on each input, and along which directions it varies."""
+"""The sensitivity of a fitted function to each input, and the directions along which it varies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from nurf.plots._relevance import draw_relevance
 from nurf.plots._style import style_of
 
 SHOWN = 3  # inputs in the name of a direction
-SMALLEST = 0.1  # component that is shown
+SMALLEST = 0.1  # smallest component in the name of a direction
 
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """Where a fitted function varies.
+    """The sensitivity of a fitted function to its inputs.
 
     With the gradients ``g_k`` at samples, in standard deviations of the inputs and of the values, the relevance of
     input ``j`` is ``(mean_k g_kj^2)^(1/2)``. The active directions are the eigenvectors of ``mean_k g_k g_k^T``
@@ -33,7 +33,7 @@ class Sensitivity:
     ----------
     relevance : array of shape (d,)
     shares : array of shape (d,)
-        The eigenvalues over their sum, the largest first; zero for a constant function.
+        The eigenvalues divided by their sum, the largest first; zero for a constant function.
     directions : array of shape (d, d)
         The eigenvectors as rows, in standard deviations of the inputs. The largest component is positive.
     """
@@ -50,7 +50,7 @@ class Sensitivity:
         gradients = predicted.reshape(len(predicted), -1, d)
         if not (is_whole(output, 0) and output < gradients.shape[1]):
             raise ValueError(f"`output` must be a whole number from 0 to {gradients.shape[1] - 1}, got {output!r}")
-        units = np.asarray(X, float).std(axis=0) / np.ravel(model.scaling_.y_scale)[output]
+        units = np.asarray(X, float).std(axis=0) / np.ravel(model.y_scale_)[output]
         scaled = gradients[:, output] * units
         values, vectors = np.linalg.eigh(scaled.T @ scaled / len(scaled))
         values, rows = np.maximum(values[::-1], 0.0), vectors.T[::-1]
@@ -71,16 +71,15 @@ def sensitivity(
     n_inputs: int = 12,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot how much a fitted function depends on each input as a bar, the largest on top.
+    """Plot the sensitivity of a fitted function to each input as a bar, the largest on top.
 
-    A bar is the root mean square of the predicted partial derivatives at the samples, times the standard deviation of
-    the input over that of the values: the change of the output, in its standard deviations, if the input changes by one
-    of its own.
+    A bar is the root mean square of the predicted partial derivatives at the samples, in standard deviations: the
+    change of the output, in standard deviations of the values, if the input changes by its standard deviation.
 
     Parameters
     ----------
     model : regressor of nurf
-        A fitted one, whichever.
+        Any fitted regressor.
     X : array or frame of shape (n, d)
         Samples over which to average.
     output : int, default=0
@@ -108,20 +107,19 @@ def active_directions(
     """Plot the directions along which a fitted function varies, with their shares of the mean squared gradient.
 
     The directions are the eigenvectors of ``mean_k g_k g_k^T`` with the predicted gradients ``g_k`` at the samples, in
-    standard deviations of the inputs and of the values. Names of directions have their three largest components, if
-    these are at least 0.1. If the first shares add up to nearly one, the function depends on few combinations of the
-    inputs.
+    standard deviations of the inputs and of the values. A direction is named by its three largest components, if they
+    are at least 0.1. If the first shares add up to nearly one, the function depends on few combinations of the inputs.
 
     Parameters
     ----------
     model : regressor of nurf
-        A fitted one, whichever.
+        Any fitted regressor.
     X : array or frame of shape (n, d)
         Samples over which to average.
     output : int, default=0
         The output to show, if there are several.
     names : sequence of str, optional
-        Names of all inputs. Default is those of the data frame that was fitted, or ``x0, x1, ...``.
+        Names of all inputs. Default is the columns of the fitted data frame, or ``x0, x1, ...``.
     n_directions : int, default=6
         The largest number of directions.
     ax : matplotlib Axes, optional
@@ -145,7 +143,7 @@ def active_directions(
 
 
 def _combination(direction: Array, names: Sequence[str]) -> str:
-    """Return the largest components of a direction in words.
+    """Return a direction as text, with its largest components.
 
     >>> _combination(np.array([0.6, -0.8, 0.01]), ["a", "b", "c"])
     '-0.80 b + 0.60 a'

@@ -1,4 +1,4 @@
-"""Slices through a fitted function, along one input each."""
+"""Slices of a fitted function, each along one input."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from nurf.plots._through import (
 )
 
 COLOR = style_of("nonlocal").color
-PANELS = 9  # as many slices as are drawn by default
-COLUMNS = 3  # of panels in a new figure
+PANELS = 9  # default number of slices
+COLUMNS = 3  # columns of panels in a new figure
 
 
 def slices(
@@ -38,24 +38,24 @@ def slices(
     names: Sequence[str] | None = None,
     axes: Any = None,
 ) -> Any:
-    """Plot predictions with their intervals along each input, through a point at which the other inputs stay.
+    """Plot predictions with their intervals along each input, with the other inputs fixed at a point.
 
-    The line is ``f(p + (t - p_j) e_j)`` for ``t`` from the least to the largest ``x_j`` of the samples; the band is
+    The line is ``f(p + (t - p_j) e_j)`` for ``t`` from the smallest to the largest ``x_j`` of the samples; the band is
     ``predict_interval``. All panels have the same vertical axis, so that inputs can be compared.
 
     Parameters
     ----------
     model : regressor of nurf
-        A fitted one.
+        A fitted regressor.
     X : array or frame of shape (n, d)
-        Samples, which say where the slices begin and end.
+        Samples, which determine the range of the slices.
     y : array of shape (n,) or (n, k), optional
-        Their values, which are shown as dots. The farther from the slice a sample is, the fainter its dot: the opacity
-        is ``exp(-r^2 / 2)``, but at least 0.1, with the root mean square ``r`` of the distances in the other inputs, in
-        standard deviations.
+        The values of the samples, which are shown as dots. The farther from the slice a sample is, the fainter its dot:
+        the opacity is ``exp(-r^2 / 2)``, but at least 0.1, with the root mean square ``r`` of the distances in the
+        other inputs, in standard deviations.
     inputs : sequence of int or str, optional
-        Inputs along which to go, by their positions or names. Default is all, or the nine along which the prediction
-        varies most.
+        The inputs to show, by their positions or names. Default is all, or the nine along which the prediction varies
+        most.
     point : array of shape (d,), optional
         The point ``p``. Default is the mean of the samples.
     output : int, default=0
@@ -63,9 +63,9 @@ def slices(
     coverage : float, default=0.9
         Probability that the intervals contain new values.
     names : sequence of str, optional
-        Names of all inputs. Default is those of the data frame that was fitted, or ``x0, x1, ...``.
+        Names of all inputs. Default is the columns of the fitted data frame, or ``x0, x1, ...``.
     axes : matplotlib Axes or array of them, optional
-        One for each input. Default is a new figure of pyplot.
+        One axes object for each input. Default is a new figure of pyplot.
 
     Returns
     -------
@@ -109,11 +109,11 @@ def _format_axes(panels: Any) -> None:
         ax.set_ylim(limits.min(), limits.max())
         ax.margins(x=0.03)
         ax.locator_params(axis="x", nbins=4)
-        ax.ticklabel_format(axis="x", scilimits=(-3, 4))  # 100000 beside 150000 would overlap
+        ax.ticklabel_format(axis="x", scilimits=(-3, 4))  # 100000 and 150000 would overlap
 
 
 def _panels(axes: Any, n: int) -> Any:
-    """Return axes for ``n`` slices, of shape (n,): those that are given, or those of a new figure."""
+    """Return axes for ``n`` slices, of shape (n,): the given axes, or the axes of a new figure."""
     if axes is None:
         import matplotlib.pyplot as plt  # imported only if needed: pyplot is not required if `axes` are given
 

@@ -25,25 +25,25 @@ POINTS = 801  # of the line
 def certificate(
     network: ShallowNetwork, jet: Jet, alpha: float, *, loss: Loss = VALUES_ONLY, ax: Axes | None = None
 ) -> Axes:
-    """Draw the dual certificate ``|<r, sigma(omega)>| / alpha`` of a trained network's residual ``r``.
+    """Plot the dual certificate ``|<r, sigma(omega)>| / alpha`` of a trained network's residual ``r``.
 
-    A neuron at which it is at most 1 cannot lower the objective. For d = 1 it is a line over the places ``x = -b / a``
-    of neurons; for d = 2 an image over angles of the normal and offsets, with a contour at 1. Dots are the neurons of
-    the network: there it is ``psi'(|c_n|)``, which is 1 for the convex penalty. If each neuron has its own width, the
-    picture is for their geometric mean.
+    A neuron where the certificate is at most 1 cannot lower the objective. For d = 1 the certificate is a line over the
+    places ``x = -b / a`` of neurons; for d = 2 it is an image over angles of the normal and offsets, with a contour at
+    1. Dots are the neurons of the network, where the certificate is ``psi'(|c_n|)``, which is 1 for the convex penalty.
+    If each neuron has its own width, the plot uses the geometric mean of the widths.
 
     Parameters
     ----------
     network : ShallowNetwork
-        In scaled units: ``model.fit_.network``.
+        The network in scaled units: ``model.fit_.network``.
     jet : Jet
-        The data in the same units: ``model.scaling_(Jet(X, y))``, with the derivatives that count.
+        The data in scaled units: ``model.scaling_(Jet(X, y))``, with the derivatives in the loss.
     alpha : float
-        ``model.alpha_``.
+        The regularisation, ``model.alpha_``.
     loss : Loss, optional
-        How much derivatives count, as in the fit: ``model.fit_.loss``. By default only values count.
+        The weights of derivatives in the fit, ``model.fit_.loss``. Default is values only.
     ax : matplotlib Axes, optional
-        By default the current one. The image for a colour bar is ``ax.images[-1]``.
+        Default is the current axes. For a colour bar, use the image ``ax.images[-1]``.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def certificate(
 
 
 def _one_width(activation: Activation) -> Activation:
-    """Return the activation with one width for any number of neurons: the geometric mean if each has its own."""
+    """Return the activation with a single width, the geometric mean if each neuron has its own width."""
     width = np.asarray(activation.width)
     return type(activation)(float(np.exp(np.log(width).mean()))) if width.ndim else activation  # type: ignore[call-arg]
 
@@ -100,16 +100,16 @@ def _draw_image(ax: Axes, network: ShallowNetwork, height: Callable[[Hyperplanes
 
 
 def sparse_path(path: Mapping[str, Any], *, alpha: float | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the estimated error against alpha, largest alpha first, with the number of neurons beside each step.
+    """Plot the estimated error against alpha, largest alpha first, with the number of neurons beside each step.
 
     Parameters
     ----------
     path : mapping with arrays "alpha", "neurons" and "error"
-        ``model.path_``.
+        The path of the fit, ``model.path_``.
     alpha : float, optional
-        The chosen one, ``model.alpha_``, which gets a ring.
+        The chosen alpha, ``model.alpha_``, which is marked by a ring.
     ax : matplotlib Axes, optional
-        By default the current one.
+        Default is the current axes.
 
     Returns
     -------
@@ -137,12 +137,12 @@ def trained_hyperplanes(
     function: Callable[[Array], Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the hyperplanes of a trained network, the more opaque the larger their outer weights ``|c_n|`` are.
+    """Plot the hyperplanes of a trained network, with opacity that grows with their outer weights ``|c_n|``.
 
     Parameters
     ----------
     network : ShallowNetwork
-        In the units of the data: ``model.network_``, or ``model.step_network(i)`` for a step of the path.
+        The network in the units of the data: ``model.network_``, or ``model.step_network(i)`` for a step of the path.
     X, domain, function, ax
         As for ``hyperplanes``.
 

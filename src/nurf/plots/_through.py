@@ -1,4 +1,4 @@
-"""What slices and heat maps through a point have in common."""
+"""The common base of slices and heat maps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAINTEST = 0.1  # opacity of a sample far away
 
 
 def checked(X: Any, point: Any, d: int) -> tuple[Array, Array]:
-    """Return the samples (n, d) and the point (d,), by default their mean."""
+    """Return the samples (n, d) and the point (d,), by default the mean of the samples."""
     samples = as_finite("X", X)
     if samples.ndim != 2 or samples.shape[1] != d or len(samples) == 0:
         raise ValueError(f"`X` must have shape (n, d) with d = {d}, as in the fit, got {samples.shape}")
@@ -34,7 +34,7 @@ def sample_values(y: Any, n: int) -> Array:
 
 
 def like(X: Any, points: Array) -> Any:
-    """Return the points as a frame with the columns of ``X`` if it is one."""
+    """Return the points as a frame with the columns of ``X`` if ``X`` is a frame, else unchanged."""
     return type(X)(dict(zip(X.columns, points.T, strict=True))) if hasattr(X, "columns") else points
 
 
@@ -47,7 +47,7 @@ def one_output(values: Array, output: int) -> Array:
 
 
 def positions(inputs: Sequence[int | str], labels: list[str]) -> list[int]:
-    """Return the positions of inputs that are given by their positions or names."""
+    """Return the positions of inputs, which are given by position or name."""
     known = {label: j for j, label in enumerate(labels)} | {j: j for j in range(len(labels))}
     for chosen in inputs:
         if chosen not in known:
@@ -60,7 +60,7 @@ def positions(inputs: Sequence[int | str], labels: list[str]) -> list[int]:
 
 
 def fading(samples: Array, center: Array, shown: int | Sequence[int]) -> Array:
-    """Return the RGBA colours of samples by their distance from the point in the inputs that are not shown: (n, 4)."""
+    """Return RGBA colours (n, 4) of samples that fade with the distance from the point in the other inputs."""
     deviations = samples.std(axis=0)
     distances = (samples - center) / np.where(deviations > 0, deviations, 1.0)
     others = np.delete(distances, shown, axis=1)
@@ -79,5 +79,5 @@ def lines_through(samples: Array, center: Array) -> Array:
 
 
 def most_varying(heights: Array) -> list[int]:
-    """Return the positions of all inputs, by how much the predictions (d, POINTS) along them vary, most first."""
+    """Return the positions of all inputs, sorted by the variation of the predictions (d, POINTS) along them."""
     return [int(j) for j in np.argsort(heights.min(axis=1) - heights.max(axis=1), kind="stable")]

@@ -51,7 +51,7 @@ class Borehole(Problem):
     Parameters
     ----------
     dimension : int, default=8
-        Only 8.
+        The number of inputs, which must be 8.
     native : bool, default=False
         Whether points and derivatives are in physical units.
     """

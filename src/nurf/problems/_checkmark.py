@@ -53,12 +53,12 @@ class Checkmark(Problem):
 
     @property
     def _precision(self) -> Array:
-        """The squares of 8, 4, 2, 1, ..."""
+        """The squares of the diagonal of ``D``: 64, 16, 4, 1, 1/4 and so on."""
         return np.asarray(64.0 * 0.25 ** np.arange(self.dimension))
 
     @property
     def _tail_precision(self) -> Array:
-        """The precision of ``x_2, ..., x_d``: 0, 16, 4, 1, ..."""
+        """The precision with zero for ``x_1``: 0, 16, 4, 1, 1/4 and so on."""
         return np.asarray(self._precision * (np.arange(self.dimension) > 0))
 
     def _exponent_gradient(self, x: Array) -> Array:

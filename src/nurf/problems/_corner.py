@@ -18,8 +18,8 @@ class Corner(Problem):
     """A piecewise linear function with three gradients.
 
     ``f(x) = max{0, x_1, x_2}`` on the square of side ``sqrt(2)``. If the maximum is attained by several of ``0``,
-    ``x_1`` and ``x_2``, the gradient is that of the first one, which is a subgradient. The Hessian is zero: it exists
-    almost everywhere, but does not represent the kinks.
+    ``x_1`` and ``x_2``, the result is the gradient of the first one, which is a subgradient. The Hessian is zero: it
+    exists almost everywhere, but does not represent the kinks.
 
     Source: the paper, section 5.1.5.
     """

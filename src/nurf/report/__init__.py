@@ -1,6 +1,6 @@
-"""Reports of fitted models: one HTML page with its pictures, which needs no network.
+"""Reports of fitted models: a self-contained HTML page with figures.
 
-They need matplotlib and jinja2: ``pip install "nurf[cli]"``.
+Reports need matplotlib and jinja2: ``pip install "nurf[cli]"``.
 """
 
 from nurf.report._evidence import Evidence, gather, predicted_at

@@ -1,4 +1,4 @@
-"""What a report needs beside the model: some samples, and predictions at rows that did not train."""
+"""The data of a report: some samples, and predictions on held-out rows."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from nurf._types import Array, Index
 from nurf.estimators import Surrogate
 
 FOLDS = 5
-FEW = 150  # samples with up to which all folds leave in turn; with more, one of them
-MOST_ROWS = 2000  # that are stored, of samples and of predictions
+FEW = 150  # samples up to which each fold is held out in turn; with more samples, only one fold is
+MOST_ROWS = 2000  # largest number of stored samples, and of stored predictions
 COVERAGE = 0.9
-ATTRIBUTE = "evidence_"  # of a model that is saved with what its report needs
+ATTRIBUTE = "evidence_"  # attribute of a model that is saved with the data of its report
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Samples of a fit, and predictions of the same method at rows that it did not see.
+    """Samples of a fit, and predictions of the same method on held-out rows.
 
     Parameters
     ----------
     targets : tuple of str
         Names of the outputs.
     source : str
-        Where the samples come from, such as the name of a file.
+        The source of the samples, such as the name of a file.
     n_samples : int
         Number of samples of the fit.
     X : array of shape (m, d)
         Some of the samples.
     y : array of shape (m, k)
-        Their values.
+        The values of the samples in ``X``.
     rows : array of shape (t,)
-        Positions of the samples that were left out of the refits, among all.
+        Positions of the held-out rows among all samples.
     true, predicted : array of shape (t, k)
-        Their values, and the predictions of the refits without them.
+        The values of the held-out rows, and the predictions of the refits without them.
     intervals : array of shape (t, k, 2)
-        The intervals of these refits; NaN if there are none.
+        The prediction intervals of the refits; NaN if there are none.
     gradient_errors : array of shape (k,)
-        Root mean square errors of the gradients of the refits at these samples, relative to the root mean square of the
-        gradients; NaN if none are known.
+        Root mean square errors of the predicted gradients at the held-out rows, relative to the root mean square of the
+        gradients; NaN if no gradients are known.
     n_refits : int
-        Number of refits; 0 if the rows were not among the samples at all.
+        Number of refits; 0 if the rows are not from the samples.
     coverage : float
-        That of the intervals.
+        Coverage of the intervals.
     test_source : str
-        Where the rows come from, if they were not among the samples.
+        The source of the rows, if they are not from the samples.
     """
 
     targets: tuple[str, ...]
@@ -77,17 +77,17 @@ class Evidence:
 
     @classmethod
     def of(cls, model: Any) -> Self | None:
-        """Return what is stored with a model, or None if there is nothing."""
+        """Return the evidence that is stored with a model, or None if there is none."""
         stored = getattr(model, ATTRIBUTE, None)
         if stored is None:
             return None
         try:
             return cls(**stored)
         except (TypeError, ValueError, AttributeError) as error:
-            raise ValueError(f"what is stored for reports must be as `gather` returns it: {error}") from error
+            raise ValueError(f"the stored data for reports must be as `gather` returns them: {error}") from error
 
     def attach(self, model: Any) -> None:
-        """Store the evidence with a model, so that it is saved with it, in plain arrays and texts."""
+        """Store the evidence in a model as plain arrays and texts, so that it is saved with the model."""
         setattr(model, ATTRIBUTE, {field.name: getattr(self, field.name) for field in fields(self)})
 
 
@@ -102,26 +102,26 @@ def gather(
     rng: np.random.Generator | None = None,
     seconds: float = np.inf,
 ) -> Evidence:
-    """Return some samples of a fit, and predictions at rows that did not train, for reports.
+    """Return some samples of a fit, and predictions on held-out rows, for reports.
 
-    The rows are split into five folds, equal points in the same one. The estimator that the fit chose is fitted again
-    without a fold, and predicts it: without each of them with up to 150 samples, as long as there is time, and without
-    one with more.
+    The rows are split into five folds, with equal points in the same fold. The chosen estimator is refitted without a
+    fold, and predicts it. With up to 150 samples, each fold is held out in turn, as long as there is time; with more
+    samples, only one fold.
 
     Parameters
     ----------
     model : Surrogate
-        A fitted one.
+        A fitted surrogate.
     X, y, gradients
-        The samples that it was fitted to.
+        The samples of the fit.
     targets : sequence of str, optional
         Names of the outputs. Default is ``y``, or ``y0, y1, ...``.
     source : str, optional
-        Where the samples come from.
+        The source of the samples.
     rng : Generator, optional
-        For the folds.
+        Random generator for the folds.
     seconds : float, optional
-        Time after which no further refit is started. With 0 there is none, and there are no predictions.
+        Time after which no further refit is started. With 0 there are no refits and no predictions.
     """
     rng = np.random.default_rng(0) if rng is None else rng
     values = np.asarray(y, float)
@@ -157,17 +157,17 @@ def predicted_at(
     targets: Sequence[str] | None = None,
     source: str = "",
 ) -> Evidence:
-    """Return predictions of a fitted model at rows that it was not fitted to, with the samples that are stored with it.
+    """Return predictions of a fitted model on new rows, together with the samples that are stored in the model.
 
     Parameters
     ----------
     model : regressor of nurf
     X, y, gradients
-        New rows. They take the place of samples, too, if none are stored.
+        New rows, which are also used as the samples if none are stored.
     targets : sequence of str, optional
         Names of the outputs, if none are stored.
     source : str, optional
-        Where the rows come from.
+        The source of the rows.
     """
     stored = Evidence.of(model)
     values = np.asarray(y, float)
@@ -193,7 +193,7 @@ def predicted_at(
 
 
 def _names(targets: Sequence[str] | None, y: Array) -> tuple[str, ...]:
-    """Return the names of the outputs: the given ones, or ``y``, or ``y0, y1, ...``."""
+    """Return the names of the outputs: the given names, or ``y``, or ``y0, y1, ...``."""
     if targets is not None:
         return tuple(targets)
     return ("y",) if y.ndim == 1 else tuple(f"y{q}" for q in range(y.shape[1]))
@@ -202,7 +202,7 @@ def _names(targets: Sequence[str] | None, y: Array) -> tuple[str, ...]:
 def _refits(
     model: Surrogate, X: Any, y: Array, gradients: Any, rng: np.random.Generator, seconds: float
 ) -> Iterator[tuple[Index, Array, Array, Array]]:
-    """Yield the rows of each fold that is left out (t,), predictions (t, k), intervals, and squares of gradients."""
+    """Yield the rows (t,) of each held-out fold, predictions (t, k), intervals, and squared errors of gradients."""
     start = time.perf_counter()
     _, points = np.unique(np.asarray(X, float), axis=0, return_inverse=True)
     n_points = int(points.max()) + 1
@@ -216,14 +216,14 @@ def _refits(
         test = np.flatnonzero(fold_of == fold)
         train = np.flatnonzero(fold_of != fold)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit to all samples said them
+            warnings.simplefilter("ignore")  # the fit to all samples gave the same warnings
             refit = clone(model.model_)
             refit.fit(_rows(X, train), y[train], gradients=None if slopes is None else slopes[train])
             yield test, *tested(refit, _rows(X, test), y[test], None if slopes is None else slopes[test])
 
 
 def tested(model: Any, X: Any, y: Array, slopes: Array | None) -> tuple[Array, Array, Array]:
-    """Return predictions (t, k), intervals (t, k, 2), and sums of squares of gradients' errors and sizes (1, 2, k)."""
+    """Return predictions (t, k), intervals (t, k, 2), and sums of squared gradient errors and gradients (1, 2, k)."""
     k = y.reshape(len(y), -1).shape[1]
     predicted = model.predict(X).reshape(len(y), k)
     try:

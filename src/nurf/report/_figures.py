@@ -1,4 +1,4 @@
-"""Pictures of a report, as SVG that takes its colours from the page."""
+"""The figures of a report, as SVG with the colours of the page."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from nurf.report._evidence import Evidence
 SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "nurf", "font.size": 9.0, "font.family": "sans-serif"}
 SMALL, SQUARE = (3.7, 2.7), (3.7, 3.5)  # inches: readable in a column of a phone
 COLOR = plots.style_of("nonlocal").color
-FEW = 500  # points that are drawn as shapes, which follow the colours of the page; more are pixels
-MOST_LINES = 400  # hyperplanes that are drawn
+FEW = 500  # points that are drawn as shapes, which follow the colours of the page; more points are drawn as pixels
+MOST_LINES = 400  # largest number of hyperplanes that are drawn
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture and what it shows, in words."""
+    """A figure and its title."""
 
     svg: Markup
     title: str
 
 
 def drawn(draw: Callable[..., Any], title: str, size: tuple[float, float] = SMALL) -> Picture:
-    """Return what ``draw(ax=...)`` draws."""
+    """Return the figure that ``draw(ax=...)`` draws."""
     with mpl.rc_context(SETTINGS):
         figure, ax = _panel(size)
         draw(ax=ax)
@@ -48,7 +48,7 @@ def drawn(draw: Callable[..., Any], title: str, size: tuple[float, float] = SMAL
 
 
 def slices(model: Any, evidence: Evidence, output: int, names: Sequence[str]) -> list[Picture]:
-    """Return a slice through the function along each input, or the nine along which it varies most."""
+    """Return slices of the function along each input, or along the nine inputs in which it varies most."""
     X = frame_of(model, evidence.X)
     order = np.argsort(-Sensitivity.of(model, X, output).relevance, kind="stable")
     chosen = sorted(order[: plots._slices.PANELS].tolist())
@@ -63,7 +63,7 @@ def slices(model: Any, evidence: Evidence, output: int, names: Sequence[str]) ->
 
 
 def predictions(evidence: Evidence, output: int) -> list[Picture]:
-    """Return predicted against true values and residuals, at rows that did not train."""
+    """Return figures of predicted against true values and of residuals, on held-out rows."""
     y, f, ends = (part[:, output] for part in (evidence.true, evidence.predicted, evidence.intervals))
     bars = None if np.isnan(ends).any() else ends
     return [
@@ -73,7 +73,7 @@ def predictions(evidence: Evidence, output: int) -> list[Picture]:
 
 
 def inputs(model: Any, evidence: Evidence, output: int, names: Sequence[str]) -> list[Picture]:
-    """Return the sensitivity to each input, and the active directions."""
+    """Return figures of the sensitivity to each input and of the active directions."""
     X = frame_of(model, evidence.X)
     keywords: dict[str, Any] = {"output": output, "names": [_short(name) for name in names]}
     height = 0.9 + 0.26 * min(len(names) + 1, 13)
@@ -88,10 +88,10 @@ def inputs(model: Any, evidence: Evidence, output: int, names: Sequence[str]) ->
 
 
 def hyperplanes(model: Any, evidence: Evidence, output: int, names: Sequence[str]) -> Picture | None:
-    """Return where the hyperplanes of a shallow network sit, or None if it has none.
+    """Return a figure of the hyperplanes of a shallow network, or None if the model has none.
 
-    With more than two inputs, these are the lines in which they intersect the plane through the mean of the samples
-    along the two leading active directions.
+    With more than two inputs, the figure shows the intersections of the hyperplanes with the plane through the mean of
+    the samples along the two leading active directions.
     """
     network = getattr(model, "model_", model).network_
     planes = getattr(network, "hyperplanes", None)
@@ -121,7 +121,10 @@ def hyperplanes(model: Any, evidence: Evidence, output: int, names: Sequence[str
 def _section(
     model: Any, evidence: Evidence, output: int, planes: Hyperplanes, weights: Array, value: Callable[[Array], Array]
 ) -> Callable[..., None]:
-    """Return what draws hyperplanes in the plane of the two leading active directions, in standard deviations."""
+    """Return a function that draws hyperplanes in the plane of the two leading active directions.
+
+    The axes are in standard deviations.
+    """
     X = evidence.X
     center, units = X.mean(axis=0), X.std(axis=0)
     active = Sensitivity.of(model, frame_of(model, X), output).directions[:2]
@@ -143,7 +146,7 @@ def _section(
 
 
 def frame_of(model: Any, points: Array) -> Any:
-    """Return points as a frame, if the model was fitted to one."""
+    """Return points as a data frame if the model was fitted to a data frame, else unchanged."""
     if not hasattr(model, "feature_names_in_"):
         return points
     import pandas as pd
@@ -168,7 +171,7 @@ def _panel(size: tuple[float, float]) -> tuple[Figure, Any]:
 
 
 def _svg(figure: Figure) -> Markup:
-    """Return a figure as an ``svg`` element, in which black is the colour of the text around it."""
+    """Return a figure as an ``svg`` element, with black replaced by the colour of the surrounding text."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")), dpi=150)
     text = buffer.getvalue()

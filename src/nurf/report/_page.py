@@ -26,7 +26,7 @@ from nurf.report import _figures as figures
 from nurf.report._evidence import Evidence
 
 TEMPLATES = Path(__file__).parent / "templates"
-MOST_TARGETS = 6  # that have pictures
+MOST_TARGETS = 6  # largest number of targets with figures
 ENGINES = {
     "wide": "an infinitely wide network with learned scales",
     "sampled": "a shallow network with sampled neurons",
@@ -37,7 +37,7 @@ ENGINES = {
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of one target at rows that did not train."""
+    """Errors of one target on held-out rows."""
 
     n: int
     rms: float
@@ -50,7 +50,7 @@ class Errors:
 
     @classmethod
     def of(cls, evidence: Evidence, output: int) -> Errors | None:
-        """Return the errors, or None if no rows were left out."""
+        """Return the errors of one output, or None if no rows were held out."""
         y, f, ends = (part[:, output] for part in (evidence.true, evidence.predicted, evidence.intervals))
         if not len(y):
             return None
@@ -70,7 +70,7 @@ class Errors:
 
 @dataclass(frozen=True)
 class Target:
-    """What the page shows of one target."""
+    """The part of the page for one target."""
 
     model: Any
     evidence: Evidence | None
@@ -86,12 +86,12 @@ class Target:
 
     @property
     def scale(self) -> float:
-        """The standard deviation of its values."""
-        return float(np.ravel(self.model.scaling_.y_scale)[self.output])
+        """The standard deviation of the values of the target."""
+        return float(np.ravel(self.model.y_scale_)[self.output])
 
     @cached_property
     def errors(self) -> Errors | None:
-        """The errors at rows that did not train."""
+        """The errors on held-out rows."""
         return None if self.evidence is None else Errors.of(self.evidence, self.output)
 
     @cached_property
@@ -101,7 +101,7 @@ class Target:
 
     @cached_property
     def slices(self) -> list[figures.Picture]:
-        """Slices through the function, with intervals; none if there are too few samples for intervals."""
+        """Slices of the function with intervals; empty if there are too few samples for intervals."""
         if self._shown is None or self.model.uncertainty_ is None or not np.isfinite(self.estimate):
             return []
         return figures.slices(self.model, self._shown, self.output, self.names)
@@ -121,7 +121,7 @@ class Target:
 
     @cached_property
     def hyperplanes(self) -> figures.Picture | None:
-        """Where the hyperplanes sit."""
+        """The figure of the hyperplanes."""
         return figures.hyperplanes(self.model, self._shown, self.output, self.names) if self._shown else None
 
     @property
@@ -130,21 +130,21 @@ class Target:
 
 
 def render(model: Any, *, title: str = "model", evidence: Evidence | None = None) -> str:
-    """Return a report of a fitted model as HTML: one page with its pictures, in light and dark.
+    """Return a report of a fitted model as a self-contained HTML page, in light and dark colours.
 
     Parameters
     ----------
     model : regressor of nurf
-        A fitted one.
+        A fitted regressor.
     title : str, optional
-        The heading, such as the name of its file.
+        The heading, such as the name of a file.
     evidence : Evidence, optional
-        Samples, and predictions at rows that did not train. Default is what is stored with the model. Without that, the
-        page has no pictures, and says so.
+        Samples, and predictions on held-out rows. Default is the evidence stored with the model. Without evidence, the
+        page has no figures, and says so.
     """
     evidence = Evidence.of(model) if evidence is None else evidence
     names = input_names(model, None)
-    k = int(np.size(model.scaling_.y_scale))
+    k = int(np.size(model.y_scale_))
     if evidence is not None and (evidence.X.shape[1:], len(evidence.targets)) != ((len(names),), k):
         raise ValueError(
             f"the samples of a report must have {len(names)} inputs and {k} targets, as the model has, got "
@@ -182,7 +182,7 @@ def render(model: Any, *, title: str = "model", evidence: Evidence | None = None
 
 
 def _named(message: str, outputs: Sequence[str]) -> str:
-    """Return a finding with the name of the output that it is about, not its number."""
+    """Return a message with the number of an output replaced by its name."""
     return re.sub(r"^output (\d+):", lambda match: f"{outputs[int(match[1])]}:", message)
 
 
@@ -200,12 +200,12 @@ def _engine(model: Any) -> str:
 
 
 def number(x: float) -> str:
-    """Return a number with three digits; a dash if it is not known."""
+    """Return a number with three digits; a dash if it is unknown."""
     return f"{x:.3g}" if np.isfinite(x) else "–"
 
 
 def percent(x: float) -> str:
-    """Return a share in per cent with two digits; a dash if it is not known.
+    """Return a share in per cent with two digits; a dash if it is unknown.
 
     >>> percent(0.0123), percent(0.995), percent(1.0)
     ('1.2%', '99.5%', '100%')
@@ -216,7 +216,7 @@ def percent(x: float) -> str:
 
 
 def r2(x: float) -> str:
-    """Return a coefficient of determination; what it lacks to one if that is little.
+    """Return a coefficient of determination, as the difference from one if that is small.
 
     >>> r2(0.98765), r2(0.999999)
     ('0.988', '1 − 1e-06')

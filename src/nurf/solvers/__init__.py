@@ -1,4 +1,4 @@
-"""Solvers: ``ridge`` for outer weights, ``sparse`` for all weights of few neurons, ``trained`` for deep networks."""
+"""Solvers: ``ridge`` for outer weights, ``sparse`` for all weights of small networks, ``trained`` for deep networks."""
 
 from nurf.solvers._rows import VALUES_ONLY, Loss
 from nurf.solvers.ridge import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation

@@ -1,4 +1,4 @@
-"""From errors at samples that were left out to intervals and standard deviations that hold what they promise."""
+"""Calibrated intervals and standard deviations from leave-one-out errors."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from scipy.stats import norm, t
 
 from nurf._types import Array
 
-MIN_ERRORS = 3  # with fewer, nothing can be said
-LEVEL = 0.9  # the share of errors that standard deviations are calibrated to
+MIN_ERRORS = 3  # fewer errors give no estimate of their spread
+LEVEL = 0.9  # standard deviations are calibrated to contain this share of the errors
 
 
 class Uncertainty(Protocol):
-    """How sure a fit is, whichever way it was fitted."""
+    """The uncertainty of a fit, for all engines."""
 
     @property
     def knows_gradients(self) -> bool:
-        """Whether standard deviations of gradients come from errors of gradients."""
+        """Whether standard deviations of gradients are calibrated with errors of gradients."""
         ...
 
     def value_std(self, X: Array) -> Array:
-        """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
+        """Return the standard deviation of a new measurement at the points, noise included, of shape (n, k)."""
         ...
 
     def gradient_std(self, X: Array) -> Array:
-        """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d)."""
+        """Return the standard deviation of a new measurement of the gradient at the points, of shape (n, k, d)."""
         ...
 
     def interval(self, X: Array, coverage: float) -> Array:
-        """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2)."""
+        """Return intervals that contain a new measurement with probability ``coverage``, of shape (n, k, 2)."""
         ...
 
 
 def require_errors(n: int) -> None:
-    """Raise an error if there are too few samples to say anything about errors."""
+    """Raise an error if there are too few samples to estimate errors."""
     if n < MIN_ERRORS:
         raise ValueError(
             f"standard deviations and intervals need at least {MIN_ERRORS} samples with a value, got {n}: with fewer, "
@@ -44,7 +44,7 @@ def require_errors(n: int) -> None:
 
 
 def effective_number(weights: Array) -> float:
-    """Return ``(sum w)^2 / sum w^2``, the number of equal weights with which a mean is as certain (Kish 1965)."""
+    """Return the effective sample size ``(sum w)^2 / sum w^2`` of a weighted mean (Kish 1965)."""
     return float(np.sum(weights) ** 2 / np.sum(weights**2))
 
 
@@ -59,26 +59,26 @@ def standard_error(n: float) -> float:
 def plus_interval(
     predictions: Array, errors: Array, coverage: float, effective: float = np.inf, added: Array | float = 0.0
 ) -> Array:
-    """Return quantiles of ``predictions - errors`` and ``predictions + errors`` together, of shape (n, k, 2).
+    """Return quantiles of the union of ``predictions - errors`` and ``predictions + errors``, of shape (n, k, 2).
 
-    If no ``predictions - errors`` is above the upper end, and no ``predictions + errors`` below the lower one, these
-    are the intervals of the jackknife+ and of CV+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics 49, 2021),
-    which are quantiles of both apart. Otherwise they contain these intervals, whose ends change places if the
-    predictions differ by more than the errors and the coverage is small. If there are too few samples for the coverage,
-    errors are stretched as those of a t distribution, and by one standard error, because a fit that was chosen by so
-    few errors was lucky with them.
+    If no ``predictions - errors`` is above the upper end, and no ``predictions + errors`` below the lower end, the
+    result equals the intervals of the jackknife+ and of CV+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics
+    49, 2021), which take the two quantiles separately. Otherwise the result contains these intervals, whose ends
+    change places if the predictions differ by more than the errors and the coverage is small. If there are too few
+    samples for the coverage, errors are extrapolated by a t distribution, and enlarged by one standard error because
+    a fit that was chosen by few errors underestimates them.
 
     Parameters
     ----------
     predictions : array of shape (n, m, k)
-        Those of the fits without each of ``m`` samples, at ``n`` points.
+        Predictions at ``n`` points of the fits without each of ``m`` samples.
     errors : array of shape (m, k)
-        Absolute errors of these fits at the samples that they did not see.
+        Absolute error of each fit at the sample that was left out.
     coverage : float
     effective : float, optional
-        The effective number of the weights of the samples; by default they are equal.
+        The effective number of samples, if their weights differ.
     added : array of shape (n, k), optional
-        Variances of normal errors by whose quantiles the intervals are widened on both sides.
+        Variances of further normal errors. Their quantiles widen the intervals on both sides.
     """
     m = len(errors)
     require_errors(m)
@@ -93,25 +93,25 @@ def plus_interval(
 
 
 def calibration(ratios: Array, effective: float = np.inf) -> Array:
-    """Return the factors by which standard deviations must grow to hold the errors.
+    """Return the factors that calibrate standard deviations to the errors.
 
     Parameters
     ----------
     ratios : array of shape (m, ...)
         Absolute errors in units of the standard deviations; NaN if unknown.
     effective : float, optional
-        The effective number of the weights of the samples; by default they are equal.
+        The effective number of samples, if their weights differ.
 
     Returns
     -------
     array of shape (...)
-        The 0.9 quantile of the ratios over that of a normal distribution; NaN if fewer than three are known.
+        The 0.9 quantile of the ratios over the quantile of a normal distribution; NaN if fewer than three are known.
     """
     return np.asarray(upper_quantile(ratios, LEVEL, effective) / norm.ppf((1 + LEVEL) / 2))
 
 
 def upper_quantile(errors: Array, coverage: float, effective: float = np.inf) -> Array:
-    """Return what a further absolute error is below with probability ``coverage``, of shape (...).
+    """Return a bound on a further absolute error that holds with probability ``coverage``, of shape (...).
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ def upper_quantile(errors: Array, coverage: float, effective: float = np.inf) ->
         Absolute errors; NaN if unknown. The result is NaN if fewer than three are known.
     coverage : float
     effective : float
-        The effective number of samples, if their weights are uneven.
+        The effective number of samples, if their weights differ.
     """
-    errors = np.sort(errors, axis=0)  # unknown ones come last
+    errors = np.sort(errors, axis=0)  # NaN comes last
     known = np.count_nonzero(~np.isnan(errors), axis=0)
     result = np.full(errors.shape[1:], np.nan)
     for m in np.unique(known[known >= MIN_ERRORS]):
@@ -131,11 +131,11 @@ def upper_quantile(errors: Array, coverage: float, effective: float = np.inf) ->
 
 
 def _rank(m: int, coverage: float, effective: float) -> tuple[int, float]:
-    """Return the rank of the quantile of ``m`` errors that a further one is below with probability ``coverage``.
+    """Return the rank of the error that bounds a further error with probability ``coverage``, and a factor for it.
 
-    The largest of ``n`` errors is exceeded with probability ``1 / (n + 1)``. If that is too often, it must be stretched
-    by the second number that is returned. With uneven weights ``n`` is the effective number: the fit was chosen by, and
-    its errors are mostly those of, the samples of large weight.
+    The largest of ``n`` errors is exceeded with probability ``1 / (n + 1)``. If this is more than ``1 - coverage``, the
+    factor extrapolates it. If weights differ, ``n`` is the effective number, because samples of large weight dominate
+    both the choice of the fit and its errors.
     """
     n = min(m, effective)
     rank = max(1, int(np.ceil(coverage * (n + 1) / n * m - 1e-9)))  # 0.9 * 10 is a little more than 9

@@ -1,4 +1,4 @@
-"""How much less is known far from the samples."""
+"""The additional uncertainty far from the samples."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from nurf._blocks import spaced
 from nurf._types import Array
 from nurf.networks import Network
 
-MAX_POINTS = 500  # samples that stand for all: their distances and slopes are compared in pairs
+MAX_POINTS = 500  # samples whose distances and slopes are compared in pairs, as a sample of all
 
 
 def standing_for(points: Array) -> Array:
-    """Return some of the points, which stand for all of them."""
+    """Return at most ``MAX_POINTS`` evenly spaced points as a sample of all points."""
     return points[spaced(np.arange(len(points)), MAX_POINTS)]
 
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """What is added to the variance of a fit beyond the reach of its samples.
+    """The variance that is added to a fit beyond the reach of its samples.
 
     Two functions with the same value and slope at a sample, whose slopes have the Lipschitz constant ``L``, differ by
     at most ``L h^2`` at the distance ``h``. For the function and the fit, ``L`` is estimated from slopes ``g`` of the
     fit at pairs of samples, as the root mean square of ``(g_j - g_k).(x_j - x_k)`` over the mean of ``|x_j - x_k|^2``.
-    Inputs are multiplied by the root mean square of their partial derivatives, so that those that do not matter add
-    nothing to distances. With the largest distance ``r`` of a sample from the next one, ``L^2 max(0, h^4 - r^4)`` is
-    added to the variance: nothing where new points are as near to the samples as these are to each other, whose
-    errors at samples that were left out are known. The fit of a function without derivatives adds nothing.
+    Inputs are multiplied by the root mean square of their partial derivatives, so that irrelevant inputs add nothing to
+    distances. With the largest distance ``r`` between a sample and its nearest neighbour, ``L^2 max(0, h^4 - r^4)`` is
+    added to the variance. Points that are as close to the samples as the samples are to each other get nothing: there
+    the leave-one-out errors apply. An activation without derivatives adds nothing.
 
     Measured with four functions in 2, 4 and 8 inputs and 30, 100 and 300 samples (``benchmarks/far.py``): 1.645
-    standard deviations hold 0.93 (sampled), 0.87 (trained) and 0.88 (sparse) of the errors in a box of twice the size,
-    without the addition 0.75, 0.55 and 0.56; between two clusters of samples 0.95, 0.94 and 0.91, without it 0.73, 0.64
-    and 0.50. Where the samples are, the share does not change by more than 0.003. Distances in which all inputs count
-    alike, or in which the directions of the slopes count, and growth with ``h`` in place of ``h^2`` were no better.
+    standard deviations contain 0.93 (sampled), 0.87 (trained) and 0.88 (sparse) of the errors in a box of twice the
+    size, without the addition 0.75, 0.55 and 0.56; between two clusters of samples 0.95, 0.94 and 0.91, without it
+    0.73, 0.64 and 0.50. Among the samples, the share does not change by more than 0.003. Unweighted distances,
+    distances along the directions of the slopes, and growth with ``h`` instead of ``h^2`` were no better.
 
     Parameters
     ----------
     points : array of shape (p, d)
         Samples.
     slopes : array of shape (p, k, d)
-        The gradients of the fit there.
+        The gradients of the fit at the samples.
     """
 
     points: Array
@@ -53,25 +53,25 @@ class Reach:
     @classmethod
     def of(cls, network: Network, points: Array) -> Reach:
         """Return the reach of samples to which a network was fitted."""
-        points = np.unique(standing_for(points), axis=0)  # equal points say nothing about distances
+        points = np.unique(standing_for(points), axis=0)  # equal points have no distance
         shape = (len(points), network.n_outputs, points.shape[1])
         return cls(points, network.gradient(points).reshape(shape) if network.n_derivatives else np.zeros(shape))
 
     @cached_property
     def metric(self) -> Array:
-        """The root mean squares of the partial derivatives over the largest of them, of shape (d,)."""
+        """The root mean squares of the partial derivatives, divided by the largest, of shape (d,)."""
         unit = np.abs(self.slopes).max() or 1.0  # squares of 1e-200 would be zero
         sizes = np.sqrt(np.mean((self.slopes / unit) ** 2, axis=(0, 1)))
         return np.asarray(sizes / (sizes.max() or 1.0))
 
     @cached_property
     def tree(self) -> Any:
-        """The samples, to find the nearest of them."""
+        """A search tree of the samples, to find the nearest one."""
         return KDTree(self.points * self.metric)
 
     @cached_property
     def radius(self) -> float:
-        """The largest distance of a sample from the next one."""
+        """The largest distance between a sample and its nearest neighbour."""
         return float(self.tree.query(self.tree.data, 2)[0][:, 1].max()) if len(self.points) > 1 else np.inf
 
     @cached_property
@@ -86,14 +86,14 @@ class Reach:
         return np.asarray(np.divide(sizes, squares, out=np.zeros_like(sizes), where=squares > 0))
 
     def variances(self, X: Array) -> Array:
-        """Return what is added to the variances of the values at the points, of shape (n, k)."""
+        """Return the additional variances of the values at the points, of shape (n, k)."""
         return np.asarray(self._beyond(X, 4)[:, None] * self.rates**2)
 
     def gradient_variances(self, X: Array) -> Array:
-        """Return what is added to the variances of the gradients, those of ``L h^2``, of shape (n, k, d)."""
+        """Return the additional variances of the gradients at the points, from the slope of ``L h^2``: (n, k, d)."""
         return np.asarray(np.multiply.outer(self._beyond(X, 2), np.multiply.outer(2 * self.rates, self.metric) ** 2))
 
     def _beyond(self, X: Array, power: int) -> Array:
-        """Return ``max(0, h^power - r^power)`` with the distances from the nearest samples, of shape (n,)."""
+        """Return ``max(0, h^power - r^power)`` for the distances ``h`` to the nearest samples, of shape (n,)."""
         distances = self.tree.query(X * self.metric)[0]
         return np.asarray(np.maximum(distances**power - self.radius**power, 0.0))

@@ -1,8 +1,8 @@
-"""The rows of the least-squares problem: one for the value at a point, one for each derivative that is known there.
+"""The rows of the least-squares problem: one for the value at a point, one for each known derivative.
 
 Each row is a linear functional of the network: its value ``f(x_k)``, or the component of a derivative
-``<B, D^q f(x_k)>``, which a neuron answers with ``sigma^(q)(a.x_k + b) <B, a^q>``. Rows that are not known are zero:
-they weigh nothing, and the residual there is zero.
+``<B, D^q f(x_k)>``. For a single neuron the row is ``sigma^(q)(a.x_k + b) <B, a^q>``. Unknown rows are set to zero, so
+that they have no weight and no residual.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from nurf.networks import Features
 
 @dataclass(frozen=True)
 class Loss:
-    """How much derivatives count in the loss: ``|f - y|^2 + gradients |grad f - g|^2 + hessians |hess f - H|_F^2``.
+    """Weights of the derivatives in the loss ``|f - y|^2 + gradients |grad f - g|^2 + hessians |hess f - H|_F^2``.
 
     Parameters
     ----------
     gradients : float, default 0
-        Weight of the squared residual of a gradient beside that of a value.
+        Weight of the squared residual of a gradient, relative to a value.
     hessians : float, default 0
-        Weight of the squared residual of a Hessian, in the Frobenius norm.
+        Weight of the squared residual of a Hessian in the Frobenius norm, relative to a value.
     """
 
     gradients: float = 0.0
@@ -41,21 +41,21 @@ class Loss:
 
     @property
     def orders(self) -> list[tuple[int, float]]:
-        """The orders of the derivatives that count, and their weights."""
+        """The orders of the derivatives in the loss, with their weights."""
         return [(order, getattr(self, kind)) for order, kind in DERIVATIVE_KINDS.items() if getattr(self, kind) > 0]
 
     @property
     def all_orders(self) -> list[int]:
-        """The orders of what counts: 0 for the values, and those of the derivatives."""
+        """The orders of all terms of the loss: 0 for the values, 1 for gradients, 2 for Hessians."""
         return [0, *(order for order, _ in self.orders)]
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of derivatives that count."""
+        """The kinds of derivatives in the loss: "gradients", "hessians"."""
         return [DERIVATIVE_KINDS[order] for order, _ in self.orders]
 
     def require(self, jet: Jet) -> None:
-        """Raise an error if derivatives that count are not known anywhere."""
+        """Raise an error if the loss has derivatives of a kind that is unknown at all points."""
         for kind in self.kinds:
             if kind not in jet.known:
                 raise ValueError(f"`{kind[:-1]}_weight` = {getattr(self, kind)!r} needs known {kind}, got none")
@@ -66,18 +66,18 @@ VALUES_ONLY = Loss()
 
 @dataclass(frozen=True, eq=False)
 class SlopeRows:
-    """Rows for derivatives of one order at some points, the same components of them at each point.
+    """Rows for derivatives of one order at some points, with the same components at each point.
 
     Attributes
     ----------
     index : array of shape (m,)
-        The points.
+        The indices of the points.
     columns : array of shape (c,)
-        Which components of the derivatives are known at all of them.
+        The components of the derivatives that are known at all of these points.
     frames : array of shape (m, d), or None
-        The directions of derivatives along directions; then there are no ``columns``.
+        The directions of directional derivatives, which have no ``columns``.
     targets : array of shape (m, k, c)
-        The components, of all outputs.
+        The known components of all outputs.
     """
 
     index: Index
@@ -87,10 +87,10 @@ class SlopeRows:
 
 
 def slope_rows(jet: Jet, order: int) -> Iterator[SlopeRows]:
-    """Yield what is known of the derivatives of one order in few groups of rows, each of them complete.
+    """Yield the known derivatives of one order in a few groups of rows, each without unknown components.
 
-    Points are grouped by the components that are known there; if there are more such patterns than components, there is
-    a group for each component.
+    Points are grouped by the components that are known there. If there are more such patterns than components, each
+    component is a group.
     """
     none = np.empty(0, np.int64)
     if order == 1 and jet.frames is not None:
@@ -119,7 +119,7 @@ def slope_rows(jet: Jet, order: int) -> Iterator[SlopeRows]:
 
 
 def known_components(jet: Jet, order: int) -> tuple[npt.NDArray[np.bool_], Array]:
-    """Return which components are known for all outputs (n, C), and the components (n, k, C), zero where not known."""
+    """Return which components are known for all outputs (n, C), and the components (n, k, C), zero if unknown."""
     derivatives = jet.derivatives(order)
     assert derivatives is not None
     targets = components(derivatives.reshape(len(jet), -1, *[jet.n_features] * order), order)
@@ -128,12 +128,12 @@ def known_components(jet: Jet, order: int) -> tuple[npt.NDArray[np.bool_], Array
 
 
 def sample_rows(features: Features, jet: Jet, loss: Loss) -> tuple[Array, Array]:
-    """Return all rows of each sample, with the square roots of their weights.
+    """Return all rows of each sample, multiplied by the square roots of their weights.
 
     Returns
     -------
     design : array of shape (n, R, N + t)
-        First the value, then the components of the gradient, of the Hessian.
+        First the value, then the components of the gradient, then the components of the Hessian.
     targets : array of shape (n, R, k)
     """
     n, N, valued = len(jet), features.n_neurons, jet.has_value[:, None]
@@ -163,14 +163,14 @@ def sample_rows(features: Features, jet: Jet, loss: Loss) -> tuple[Array, Array]
 
 
 def rows_per_sample(jet: Jet, loss: Loss) -> int:
-    """Return the number ``R`` of rows that ``sample_rows`` makes for each sample."""
+    """Return the number ``R`` of rows of each sample in ``sample_rows``."""
     d = jet.n_features
     framed = d if jet.frames is None else jet.frames.shape[1]
     return 1 + sum({1: framed, 2: d * (d + 1) // 2}[order] for order, _ in loss.orders)
 
 
 def row_count(jet: Jet, loss: Loss) -> int:
-    """Return the number of values and derivatives that count. Weights say how much, not how often."""
+    """Return the number of known values and derivatives in the loss, each counted once whatever its weight."""
     known = jet.has_value.astype(int)
     for order, _ in loss.orders:
         framed = order == 1 and jet.frames is not None

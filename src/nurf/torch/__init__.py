@@ -1,4 +1,4 @@
-"""For networks that are trained in torch: first weights from samples of values and gradients."""
+"""Initial weights of torch networks from samples of values and gradients."""
 
 from nurf.torch._initialize import initialize_
 

@@ -1,4 +1,4 @@
-"""First weights of torch modules."""
+"""Initial weights of torch modules."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ def initialize_(
     scale: float = 1.0,
     random_state: Any = None,
 ) -> Any:
-    """Set first weights of a torch module from data, in place, and return the module.
+    """Set initial weights of a torch module from data, in place, and return the module.
 
     The hyperplanes ``a.x + b = 0`` of the neurons of the first ``torch.nn.Linear`` are sampled from a density that is
-    built from the samples, as those of a ``DeepFeatureRegressor`` are: across directions in which the function varies,
-    where it varies. Inputs are scaled by their ranges for that, and weights are those for inputs as they are in ``X``.
-    All other parameters stay as they are, or are set too with ``layers="all"``.
+    computed from the samples, as for a ``DeepFeatureRegressor``: they lie where the function varies, across the
+    directions in which it varies. Inputs are scaled by their ranges for this, but the weights are for unscaled inputs.
+    All other parameters are unchanged, unless ``layers="all"``.
 
     Parameters
     ----------
     module : torch.nn.Module
-        Its first linear layer must see the inputs as they are in ``X``, and have a bias.
+        A module whose first linear layer has a bias and is applied to inputs in the units of ``X``.
     X : array of shape (n, d)
-        Inputs, as the module will see them.
+        Inputs, in the units in which they will be passed to the module.
     y : array of shape (n,) or (n, k)
         Values.
     gradients : array of shape (n, d) or (n, k, d), optional
-        Gradients of the values by the inputs. Unknown partial derivatives are NaN.
+        Gradients of the values with respect to the inputs. Unknown partial derivatives are NaN.
     layers : {"first", "all"}, default "first"
-        "all" also sets the other linear layers of a chain of them: normal weights of variance 1 / fan-in and no bias,
-        the last layer in the units of ``y``, with their mean as its bias.
+        "all" also sets the other linear layers, which must form a chain: normal weights of variance 1 / fan-in and zero
+        bias, the last layer in the units of ``y``, with the mean of ``y`` as its bias.
     density : str or Density, default "auto"
-        See ``DeepFeatureRegressor``. "auto" is nonlocal with gradients, and uniform without.
+        See ``DeepFeatureRegressor``. "auto" is nonlocal if there are gradients, and uniform otherwise.
     scale : float, default 1
-        The length of the normals, for inputs that are scaled to variance one. Shorter ones make smoother functions.
+        The length of the normals, for inputs that are scaled to variance one. Shorter normals give smoother functions.
     random_state : int, RandomState, Generator or None, default None
-        Seed of the samples. torch's own generator is not used.
+        Seed for sampling. The generator of torch is not used.
     """
     try:
         import torch
@@ -72,17 +72,17 @@ def initialize_(
 
 
 def _require_chain(chain: list[Any], n_inputs: int, n_outputs: int, whole: bool) -> None:
-    """Raise an error if linear layers do not take what comes before them."""
+    """Raise an error if the linear layers do not match each other, the inputs or the outputs."""
     sizes = [(layer.in_features, layer.out_features) for layer in chain]
     if not chain or sizes[0][0] != n_inputs:
         got = f"one of {sizes[0][0]}" if chain else "none"
         raise ValueError(f"`module` must have a first torch.nn.Linear of {n_inputs} inputs, as X has, got {got}")
     if any(layer.bias is None for layer in chain):
-        raise ValueError("layers of `module` must have biases, which say where hyperplanes are, got one without")
+        raise ValueError("layers of `module` must have biases, the offsets of the hyperplanes, got one without")
     if not whole:
         return
     if len(sizes) < 2 or any(a[1] != b[0] for a, b in itertools.pairwise(sizes)) or sizes[-1][1] != n_outputs:
         raise ValueError(
-            f"layers='all' needs two or more torch.nn.Linear, each of which takes what the one before gives, to "
+            f"layers='all' needs two or more torch.nn.Linear with matching sizes, the last one with "
             f"{n_outputs} outputs, got {sizes}"
         )

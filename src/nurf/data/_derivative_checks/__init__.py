@@ -1,4 +1,4 @@
-"""Whether gradients belong to the values, what is wrong if they do not, and how noisy both are."""
+"""Checks of gradients against values: consistency, likely mistakes, and the noise of both."""
 
 from nurf.data._derivative_checks._check import DerivativeCheck, check_derivatives
 

@@ -10,32 +10,32 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Array, Index
-from nurf.data._derivative_checks._evidence import CLEAR, EVIDENCE, MAX_ROWS, Evidence, evenly
 from nurf.data._derivative_checks._mistakes import (
+    CheckedSamples,
     Mistake,
-    Samples,
     common_mistakes,
     listed,
     possible_mistakes,
     shuffled_rows,
 )
 from nurf.data._derivative_checks._noise import noise
+from nurf.data._derivative_checks._predicted import CLEAR, EVIDENCE, MAX_ROWS, PredictedSlopes, evenly
 from nurf.jets import Jet
 
-MIN_POINTS = 4  # fewer determine the gradient of no function of two inputs
-ALIKE = 0.3  # relative distance of corrected gradients below which one advice is as good as the other
-GROSS = 1e3  # times what the values allow: right gradients reached 231 in 100 sets of steps, jumps and ripples
-ABOVE = 10.0  # times all others: noise that is the same everywhere is far above small gradients, but not above others
-FLAT = 0.01  # share of the size of the gradients that directions may leave out: the noise that is not told
-FEW = 0.1  # share of the rows; more of them are no mistake in single rows
-STEP = 0.01  # of the next point, in units of the ranges: the trapezoidal rule errs little, and rounding less
-MAX_OUTPUTS = 8  # that are compared, and among which gradients of another output are searched: 40 ms each
+MIN_POINTS = 4  # fewer points do not determine gradients, even of two inputs
+ALIKE = 0.3  # relative distance below which two corrections of the gradients count as the same
+GROSS = 1e3  # factor over the values' bound: right gradients reached 231 in 100 sets of steps, jumps and ripples
+ABOVE = 10.0  # factor over all other gradients: uniform noise far exceeds small gradients, but not other noisy ones
+FLAT = 0.01  # share of the size of the gradients that directions may leave out, as small as noise that is not reported
+FEW = 0.1  # share of the rows; more rows are no mistake in single rows
+STEP = 0.01  # distance of the next point in units of the ranges: errors of the trapezoidal rule and rounding are small
+MAX_OUTPUTS = 8  # number of outputs that are compared, also with gradients of each other: 40 ms each
 TRANSPOSED = "the gradients are transposed"
 
 
 @dataclass(frozen=True)
 class DerivativeCheck:
-    """The result of ``check_derivatives``. For several outputs, of the worst one, which the message names.
+    """The result of ``check_derivatives``. With several outputs, the result for the worst one, named in the message.
 
     Attributes
     ----------
@@ -43,24 +43,23 @@ class DerivativeCheck:
         Whether the gradients belong to the values; None if the data are not sufficient to decide.
     misfit : float
         The median over the samples of ``|g - m| / |m|``, where ``m`` is the gradient that the values predict, in
-        coordinates in which the samples are spread evenly. It is 2 for a wrong sign.
+        coordinates in which the samples are spread evenly. A wrong sign gives 2.
     message : str
         The result in words.
     value_noise : float
         Standard deviation of the noise in the values; NaN if it cannot be estimated.
     gradient_noise : float
         Standard deviation of the noise in the partial derivatives, each multiplied by the range of its input, so that
-        it has the units of the values; NaN if it cannot be estimated. The noise is not estimated unless ``consistent``
-        is True.
+        it has the units of the values; NaN if it cannot be estimated, or unless ``consistent`` is True.
     rows : tuple of int
-        The rows whose gradients are wrong, if these are few.
+        The rows whose gradients are wrong, if there are few.
     columns : tuple of int
         The inputs whose partial derivatives must be multiplied by a factor.
     factors : tuple of float
-        These factors.
+        The factors of the partial derivatives with respect to ``columns``.
     next_point : tuple of float
-        If the data are not sufficient: a point at which one more value would decide. The message says which value it
-        must have if the gradients are right.
+        If the data are not sufficient, a point at which one more value would decide. The message gives the expected
+        value if the gradients are right.
     """
 
     consistent: bool | None
@@ -75,17 +74,17 @@ class DerivativeCheck:
 
 
 def check_derivatives(X: Any, y: Any, gradients: Any) -> DerivativeCheck:
-    """Return whether gradients belong to the values, and what is wrong if they do not.
+    """Check whether gradients are consistent with the values, and find the likely mistake if they are not.
 
-    A Gaussian process that is fitted to the values alone predicts the gradients with their uncertainty. Given gradients
-    and corrected ones are compared with it: with another sign, multiplied by a factor or a factor for each input,
-    divided or multiplied by inputs, values or scales of the data, with columns, outputs or rows in another order,
-    transposed, and by linear combinations of the inputs. A mistake is named if its correction agrees with the
-    prediction, clearly better than the given gradients do, and if no other correction does nearly as well. Gradients
-    that are far larger than all others are named by their rows.
+    A Gaussian process that is fitted to the values alone predicts the gradients and their uncertainty. The given
+    gradients are compared with this prediction, and so are corrected ones: with the opposite sign, multiplied by a
+    factor or by a factor for each input, divided or multiplied by inputs, values or scales of the data, with columns,
+    outputs or rows in another order, transposed, and with respect to linear combinations of the inputs. A mistake is
+    named if its correction agrees with the prediction, clearly better than the given gradients do, and if no other
+    correction does nearly as well. If a few gradients are far larger than all others, their rows are reported.
 
-    Values and inputs over many decades are compared in logarithms, whatever the units of the gradients. At most 300
-    samples and 8 outputs are compared. Rows without a value are ignored, and so are unknown derivatives.
+    Values and inputs that span many decades are compared in logarithms, whatever the units of the gradients. At most
+    300 samples and 8 outputs are compared. Rows without a value and unknown derivatives are ignored.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ def check_derivatives(X: Any, y: Any, gradients: Any) -> DerivativeCheck:
         raise ValueError("`X` must have at least one row, got none")
     n, d = jet.X.shape
     values, slopes = jet.y.reshape(n, -1), jet.gradients.reshape(n, -1, d)
-    with np.errstate(all="ignore"):  # a correction that overflows explains nothing
+    with np.errstate(all="ignore"):  # a correction that overflows is not accepted
         outputs = evenly(np.arange(values.shape[1]), MAX_OUTPUTS)
         findings = [_checked(jet.X, values[:, output], slopes, output) for output in outputs]
     severity = {True: 0, None: 1, False: 2}
@@ -136,14 +135,14 @@ def check_derivatives(X: Any, y: Any, gradients: Any) -> DerivativeCheck:
 
 
 def _checked(X: Array, y: Array, slopes: Array, output: int) -> DerivativeCheck:
-    """Return the finding for one output with values (n,), of gradients (n, k, d)."""
+    """Return the result for one output with values (n,), given the gradients (n, k, d) of all outputs."""
     known = ~np.isnan(slopes[:, output])
     valued = np.flatnonzero(~np.isnan(y))
     points, values, given = X[valued], y[valued], slopes[valued, output]
     whole = known[valued].all(axis=1)
     remark = "" if whole.sum() == len(X) else f" ({whole.sum()} of {len(X)} rows are fully known)"
     if len(unknown := np.flatnonzero(~known.any(axis=0))) and known.any():
-        remark = f" (the derivatives by input {', '.join(map(str, unknown))} are not known)"
+        remark = f" (the derivatives with respect to input {', '.join(map(str, unknown))} are unknown)"
     compared = np.flatnonzero(known[valued].any(axis=1))
     if (count := len(np.unique(points[compared], axis=0))) < MIN_POINTS:
         found = DerivativeCheck(None, np.nan, f"gradients at {count} different points are too few to tell")
@@ -151,7 +150,7 @@ def _checked(X: Array, y: Array, slopes: Array, output: int) -> DerivativeCheck:
         flat = not np.nan_to_num(given).any()
         found = DerivativeCheck(flat or None, 0.0, "the values are constant along the data")
     else:
-        samples = Samples(points, values, given, valued, Evidence.of(points, values, compared))
+        samples = CheckedSamples(points, values, given, valued, PredictedSlopes.of(points, values, compared))
         found = _finding(samples, _other_gradients(slopes[valued], output))
         if found.consistent is None and (mistake := _along_directions(samples)):
             found = DerivativeCheck(False, found.misfit, mistake.words)
@@ -159,15 +158,15 @@ def _checked(X: Array, y: Array, slopes: Array, output: int) -> DerivativeCheck:
             rest = _finding(replace(samples, slopes=np.where(np.isin(valued, gross)[:, None], np.nan, given)), ())
             words = f"the gradients of row {listed(map(str, gross))} are far larger than the values allow"
             if rest.consistent is not None:
-                words += f"; of the other rows {rest.message}"
+                words += f"; for the other rows {rest.message}"
             found = replace(rest, consistent=False, message=words, rows=tuple(gross.tolist()), next_point=())
     return replace(found, message=found.message + remark)
 
 
-def _along_directions(samples: Samples) -> Mistake | None:
-    """Return the mistake that shows along the directions of the gradients, if these are few, and None without one.
+def _along_directions(samples: CheckedSamples) -> Mistake | None:
+    """Return the mistake found along the directions of the gradients, or None if there is none or too many directions.
 
-    In many inputs values tell little of the gradients, but much if the function depends on few combinations of them.
+    With many inputs the values determine gradients poorly, but well if the function depends on few combinations.
     """
     whole = np.flatnonzero(~np.isnan(samples.slopes).any(axis=1))
     slopes = samples.slopes * samples.ranges
@@ -178,30 +177,30 @@ def _along_directions(samples: Samples) -> Mistake | None:
     if 2 * rank > len(directions):
         return None
     points, slopes = samples.X / samples.ranges @ directions[:rank].T, slopes @ directions[:rank].T
-    along = Samples(points, samples.y, slopes, samples.numbers, Evidence.of(points, samples.y, whole))
+    along = CheckedSamples(points, samples.y, slopes, samples.numbers, PredictedSlopes.of(points, samples.y, whole))
     fitting = _fitting(along, common_mistakes(along))
-    return _named(along.evidence, fitting) if fitting else None
+    return _named(along.predicted, fitting) if fitting else None
 
 
-def _gross_rows(samples: Samples) -> Index:
-    """Return the rows, if they are few, whose gradients are far larger than the values allow, and than all others.
+def _gross_rows(samples: CheckedSamples) -> Index:
+    """Return the rows whose gradients are far larger than the values allow and than all others, if they are few.
 
-    The values allow the largest prediction, and a rise by their range along the range of an input.
+    The bound is the larger of the largest predicted gradient and the range of the values over the range of an input.
     """
-    evidence = samples.evidence
-    allowed = (np.abs(evidence.means) + evidence.deviations).max(axis=0).clip(1)
+    predicted = samples.predicted
+    allowed = (np.abs(predicted.means) + predicted.deviations).max(axis=0).clip(1)
     sizes = np.abs(samples.slopes)
-    gross = np.any(sizes * evidence.chain > GROSS * allowed, axis=1)
+    gross = np.any(sizes * predicted.chain > GROSS * allowed, axis=1)
     gross &= np.any(sizes > ABOVE * np.nanmax(sizes[~gross], axis=0, initial=0.0), axis=1)
     found: Index = samples.numbers[gross]
     return found if len(found) <= max(1, FEW * len(gross)) else found[:0]
 
 
 def _other_gradients(slopes: Array, output: int) -> Iterator[Mistake]:
-    """Yield gradients that may be meant for an output, by another order of the axes of ``slopes`` (n, k, d)."""
+    """Yield mistakes in the order of the axes of ``slopes`` (n, k, d), with the gradients meant for an output."""
     n, k, d = slopes.shape
     if k == d > 1:
-        words = f"{TRANSPOSED}: `gradients[n, i, j]` must be the derivative of output i by input j"
+        words = f"{TRANSPOSED}: `gradients[n, i, j]` must be the derivative of output i with respect to input j"
         yield Mistake(words, "transposed", slopes[:, :, output])
     if k == 1 and n == d:
         yield Mistake(TRANSPOSED, "transposed", slopes[:, 0].T)
@@ -210,62 +209,62 @@ def _other_gradients(slopes: Array, output: int) -> Iterator[Mistake]:
             yield Mistake(f"they are the gradients of output {q}", f"output {q}", slopes[:, q])
 
 
-def _finding(samples: Samples, others: Iterable[Mistake]) -> DerivativeCheck:
-    """Return the finding for one output, among mistakes and ``others``, which have gradients at all samples."""
-    evidence, given = samples.evidence, samples.given
-    scores, misfit = evidence.scores(given), evidence.misfit(given)
-    others = (replace(mistake, gradients=mistake.gradients[evidence.rows]) for mistake in others)
+def _finding(samples: CheckedSamples, others: Iterable[Mistake]) -> DerivativeCheck:
+    """Return the result for one output, tested for all mistakes and ``others``, which have gradients at all samples."""
+    predicted, given = samples.predicted, samples.given
+    scores, misfit = predicted.scores(given), predicted.misfit(given)
+    others = (replace(mistake, gradients=mistake.gradients[predicted.rows]) for mistake in others)
     fitting = _fitting(samples, chain(possible_mistakes(samples), others))
-    if not fitting and not evidence.is_explained(scores):
+    if not fitting and not predicted.is_explained(scores):
         fitting = _fitting(samples, shuffled_rows(samples))
     if fitting:
-        named = _named(evidence, fitting)
+        named = _named(predicted, fitting)
         return DerivativeCheck(False, misfit, named.words, columns=named.columns, factors=named.factors)
-    if evidence.odds(scores) > CLEAR and misfit < 1:
+    if predicted.odds(scores) > CLEAR and misfit < 1:
         value_noise, gradient_noise, words = noise(samples)
         words = f"the gradients explain the values: relative misfit {misfit:.2g}" + words
         return DerivativeCheck(True, misfit, words, value_noise, gradient_noise)
     return _undecided(samples, misfit)
 
 
-def _fitting(samples: Samples, mistakes: Iterable[Mistake]) -> list[tuple[Array, Mistake]]:
+def _fitting(samples: CheckedSamples, mistakes: Iterable[Mistake]) -> list[tuple[Array, Mistake]]:
     """Return the mistakes that explain the given gradients, each with the scores (2, m, d) of its correction.
 
-    A derivative that is unknown before or after a correction is neither a gain nor a loss.
+    Derivatives that are unknown before or after a correction do not change its score.
     """
-    evidence, given, found = samples.evidence, samples.given, []
+    predicted, given, found = samples.predicted, samples.given, []
     for mistake in mistakes:
-        scores = evidence.scores(mistake.gradients)
-        gains = np.where(np.isnan(given + mistake.gradients), 0.0, scores - evidence.scores(given))
-        if min(evidence.odds(gains), evidence.odds(scores)) - mistake.choices > EVIDENCE:
+        scores = predicted.scores(mistake.gradients)
+        gains = np.where(np.isnan(given + mistake.gradients), 0.0, scores - predicted.scores(given))
+        if min(predicted.odds(gains), predicted.odds(scores)) - mistake.choices > EVIDENCE:
             found.append((scores, mistake))
     return found
 
 
-def _named(evidence: Evidence, fitting: list[tuple[Array, Mistake]]) -> Mistake:
-    """Return the simplest mistake that no other beats clearly, with the words of another one that is as good."""
+def _named(predicted: PredictedSlopes, fitting: list[tuple[Array, Mistake]]) -> Mistake:
+    """Return the simplest mistake that no other clearly beats; if another one is as good, the message names both."""
     scores, best = fitting[0]
     for other, mistake in fitting[1:]:
-        if evidence.odds(other - scores) > CLEAR + mistake.choices - best.choices:
+        if predicted.odds(other - scores) > CLEAR + mistake.choices - best.choices:
             scores, best = other, mistake
     rivals = [
         mistake
         for other, mistake in fitting
         if mistake.kind != best.kind
         and mistake.choices <= best.choices
-        and evidence.odds(scores - other) < CLEAR
-        and evidence.distance(mistake.gradients, best.gradients) > ALIKE
+        and predicted.odds(scores - other) < CLEAR
+        and predicted.distance(mistake.gradients, best.gradients) > ALIKE
     ]
     if not rivals:
         return best
-    words = f"the gradients are wrong, but more than one mistake would explain how: {best.words}; or {rivals[0].words}"
+    words = f"the gradients are wrong, and more than one mistake would explain it: {best.words}; or {rivals[0].words}"
     return replace(best, words=words, columns=(), factors=())
 
 
-def _undecided(samples: Samples, misfit: float) -> DerivativeCheck:
-    """Return that the data are not sufficient, with the value that would decide: where the gradients say most."""
+def _undecided(samples: CheckedSamples, misfit: float) -> DerivativeCheck:
+    """Return an undecided result, with a next point where the gradients predict the largest change."""
     slopes = np.nan_to_num(samples.given) * samples.ranges * STEP
-    row = samples.evidence.rows[int(np.argmax(np.abs(slopes).sum(axis=1)))]
+    row = samples.predicted.rows[int(np.argmax(np.abs(slopes).sum(axis=1)))]
     steps = np.nan_to_num(np.sign(samples.slopes[row])) * samples.ranges * STEP
     point, value = samples.X[row] + steps, samples.y[row] + float(np.nansum(samples.slopes[row] * steps))
     message = (

@@ -1,4 +1,4 @@
-"""What values alone say of the gradients: a Gaussian process in coordinates in which the samples are spread evenly."""
+"""Gradients predicted from values: a Gaussian process in coordinates in which the samples are spread evenly."""
 
 from __future__ import annotations
 
@@ -10,30 +10,29 @@ from scipy.optimize import minimize
 
 from nurf._types import Array, Index
 
-# Logarithm of the scales, beside half of that of the number of inputs, and of the noise relative to the process, where
-# the search starts. Of five starts on 216 sets this one ended 3 or more above the best likelihood in 1.4% of them, the
-# others in 4.6 to 7.4%.
+# Start of the search: the logarithm of the scales, without log(d) / 2, and of the noise relative to the process. Of
+# five starts on 216 sets this one ended 3 or more above the best likelihood in 1.4% of them, the others in 4.6 to 7.4%.
 START = (0.5, float(np.log(1e-2)))
 STEPS = 25  # of L-BFGS, with which most searches have ended: 24 evaluations on average
 LEARNED = 150  # samples that determine the scales: 0.7 ms for each evaluation, and 4 ms with 300
 MIN_NOISE = 1e-4  # relative to the process: its square is above the rounding errors of 300 samples
-SCALES = (-4.0, 5.0)  # of their logarithms: from one sample among 300 on a line to a straight line
-PRIOR = (float(np.sqrt(2)), float(np.sqrt(3)))  # of Hvarfner et al.: mean, beside log(d) / 2, and standard deviation
+SCALES = (-4.0, 5.0)  # bounds of log scales: from the distance of 300 samples on a line to a straight line
+PRIOR = (float(np.sqrt(2)), float(np.sqrt(3)))  # of Hvarfner et al.: mean, without log(d) / 2, and standard deviation
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinate:
-    """Other numbers for the numbers of a column, from 0 to 1, and their derivatives by these, each of shape (n,)."""
+    """A transformed column with range [0, 1], and its derivatives with respect to the column, each of shape (n,)."""
 
     numbers: Array
     slopes: Array
 
 
 def spread_evenly(column: Array) -> Coordinate:
-    """Return the numbers, their logarithms or their inverse hyperbolic sines: what is most like a normal distribution.
+    """Return the column, its logarithms or its inverse hyperbolic sines, whichever is closest to a normal distribution.
 
-    It has the largest likelihood of Box and Cox (1964), in which the derivative counts. The numbers as they are win
-    unless another choice is better by the penalty of one parameter (Schwarz, 1978).
+    The choice has the largest likelihood of Box and Cox (1964), which includes the derivative. The column is not
+    transformed unless another choice is better by the penalty of one parameter (Schwarz, 1978).
     """
     unit = float(np.abs(column).max()) or 1.0
     x, one = column / unit, np.full(len(column), 1 / unit)
@@ -51,7 +50,7 @@ def spread_evenly(column: Array) -> Coordinate:
     return Coordinate((numbers - numbers.min()) / extent, slopes / extent)
 
 
-class Process:
+class SlopeProcess:
     """A Gaussian process with a constant mean and a Matern 5/2 kernel with a scale for each input.
 
     The scales and the noise maximise the likelihood, with the prior of Hvarfner, Hellsten and Nardi (2024), "Vanilla
@@ -60,16 +59,16 @@ class Process:
     Parameters
     ----------
     points : array of shape (n, d)
-        In the unit cube.
+        Points in the unit cube.
     values : array of shape (n,)
-        Not all the same.
+        Values that are not all equal.
 
     Attributes
     ----------
     noise : float
         The standard deviation of the noise.
     freedom : float
-        How many numbers the fit has: the trace of the matrix that smooths the values.
+        Degrees of freedom of the fit: the trace of the matrix that smooths the values.
     """
 
     def __init__(self, points: Array, values: Array) -> None:
@@ -92,14 +91,14 @@ class Process:
         variance = float(centred @ self._weights) / n
         self.noise = share * float(np.sqrt(variance))
         self.freedom = n - share**2 * float(diagonal.sum())
-        # values that are left out must not be farther from their predictions than the process says
+        # leave-one-out errors must not be larger than the process predicts
         self._variance = max(variance, float(np.mean(self._weights**2 / diagonal)))
 
     def slopes(self, rows: Index) -> tuple[Array, Array, Array]:
-        """Return the gradients at some of the samples, their standard deviations, and how many errors they have.
+        """Return gradients (m, d) at some samples, their standard deviations, and effective numbers (d,) of errors.
 
-        The shapes are (m, d), (m, d) and (d,). If the errors of a partial derivative at all samples are the same, they
-        are one: the variance of their sum is compared with that of independent errors.
+        Errors of a partial derivative that are equal at all samples count as one: the variance of the sum is compared
+        with the variance of a sum of independent errors.
         """
         means, variances = np.empty((2, len(rows), len(self._scales)))
         counts = np.empty(len(self._scales))
@@ -118,7 +117,7 @@ class Process:
 
 
 def _loss(parameters: Array, points: Array, values: Array) -> tuple[float, Array]:
-    """Return minus the logarithm of the likelihood, with the best variance and the prior, and its gradient."""
+    """Return the negative log-likelihood, with the best variance and the prior, and its gradient."""
     n, noise = len(points), np.exp(2 * parameters[-1])
     scaled = points / np.exp(parameters[:-1])
     correlations, factors, _ = _matern(scaled)

@@ -1,15 +1,15 @@
-"""What all forms of ridge regression share.
+"""The base of all forms of ridge regression.
 
 The outer weights minimise (paper, eq. 1.6)::
 
     1 / (2 W) sum_k w_k |y_k - sum_n c_n phi_n(x_k) - p(x_k)|^2 + alpha N / 2 sum_n c_n^2,    W = sum_k w_k,
 
-so that ``(Phi^T Phi / K + alpha N) c = Phi^T y / K`` for unit weights. Derivatives that count add rows to the sum, with
-the weights of ``Loss``; W is the total weight of the values. The tail ``p`` is not penalised: it is eliminated first
-and recovered at the end.
+so that ``(Phi^T Phi / K + alpha N) c = Phi^T y / K`` for unit weights. Derivatives add rows to the sum, with the
+weights of ``Loss``; W is the total weight of the values. The tail ``p`` is not penalised: it is eliminated first and
+recovered at the end.
 
-All large products and factorisations are NumPy's: SciPy brings a second BLAS, whose threads compete with those of the
-first for the cores (measured: up to three times slower on two cores).
+All large products and factorisations use NumPy: SciPy brings a second BLAS, whose threads compete with NumPy's threads
+for the cores (measured: up to three times slower on two cores).
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from nurf.networks import Features
 from nurf.solvers._rows import Loss
 
 EPS = float(np.finfo(float).eps)
-FAR = 1e-4  # residual of the equations of an iterative solution that is worth a warning
+FAR = 1e-4  # relative residual of an iterative solution above which a warning is raised
 
 
 @dataclass(frozen=True)
 class Convergence:
-    """How far an iterative solver came, for one alpha.
+    """Convergence of an iterative solver for one alpha.
 
     Attributes
     ----------
     iterations : int
     residual : float
-        The largest residual of the equations of an output, over the right hand side.
+        The largest residual over the outputs, relative to the right-hand side.
     tolerance : float
-        What was asked for.
+        The residual at which iterations stop.
     rank : int
         Rank of the preconditioner.
     """
@@ -50,12 +50,12 @@ class Convergence:
 
     @property
     def reached(self) -> bool:
-        """Whether the residual is as small as was asked for."""
+        """Whether the residual is within the tolerance."""
         return self.residual <= self.tolerance
 
     @property
     def is_far(self) -> bool:
-        """Whether it is so large that more iterations would change the fit. Errors are those of fits with as many."""
+        """Whether more iterations would change the fit. Estimated errors hold for this number of iterations."""
         return self.residual > FAR
 
     def __str__(self) -> str:
@@ -67,27 +67,27 @@ class Convergence:
 
 
 class Ridge(ABC):
-    """A factorised ridge regression problem. It owns its features and its data.
+    """A factorised ridge regression problem, with its features and data.
 
     Attributes
     ----------
     features : Features
     jet : Jet
     loss : Loss
-        How much derivatives count.
+        The weights of the derivatives.
     eigenvalues : array of shape (m,)
-        Those of ``Phi^T W Phi / W`` after elimination of the tail, or of the kernel matrix of the rows.
+        Eigenvalues of ``Phi^T W Phi / W`` after elimination of the tail, or of the kernel matrix of the rows.
     feature_energy : float
-        Mean over the neurons of the mean square of a feature, tail eliminated: the natural unit of ``alpha``. Zero
-        if the tail explains all features.
+        Mean square of a feature, averaged over the neurons, tail eliminated: the natural unit of ``alpha``. Zero if the
+        tail explains all features.
     tail_rank : int
-        Rank of the tail's columns.
+        Rank of the columns of the tail.
     total_weight : float
         Total weight of the values.
     smallest_alpha : float
-        Smaller ones of a path, in units of ``feature_energy``, are out of reach.
+        The smallest alpha that can be resolved, in units of ``feature_energy``.
     convergence : tuple of Convergence
-        How far the last solution came, for each alpha, if it was found by iterations.
+        Convergence of the last solution for each alpha, if the solver is iterative.
     """
 
     smallest_alpha: float = 0.0
@@ -111,29 +111,29 @@ class Ridge(ABC):
 
     @abstractmethod
     def left_out(self, alphas: Array, index: Index, shares: Array) -> Array:
-        """Return the residuals of samples that are left out of the fit, each with all its rows, for every alpha.
+        """Return the leave-one-out residuals of all rows of some samples, for every alpha.
 
-        With the rows ``Z_k`` of sample ``k`` and the block ``H_k = Z_k M^-1 Z_k^T`` of the hat matrix, they are
-        ``(1 - H_k)^-1 r_k``, exactly.
+        With the rows ``Z_k`` of sample ``k`` and the block ``H_k = Z_k M^-1 Z_k^T`` of the hat matrix, the residuals
+        are exactly ``(1 - H_k)^-1 r_k``.
 
         Parameters
         ----------
         alphas : array of shape (A,)
         index : array of shape (m,)
-            The samples.
+            The indices of the samples.
         shares : array of shape (m,)
-            The share of its weight that is left out, for each of the samples.
+            The share of the weight of each sample that is left out.
 
         Returns
         -------
         array of shape (m, R, A, k)
-            First the residual of the value, then those of the derivatives that count, times the square roots of their
+            First the residual of the value, then the residuals of the derivatives, times the square roots of their
             weights.
         """
 
     @abstractmethod
     def mean_square_residual(self, alphas: Array) -> Array:
-        """Return the weighted sum of all squared residuals over the weight of the values, of shape (A, k)."""
+        """Return the weighted sum of all squared residuals, divided by the weight of the values, of shape (A, k)."""
 
     @abstractmethod
     def covariance_factor(self, alpha: float) -> Array:
@@ -155,14 +155,15 @@ class Ridge(ABC):
         return np.asarray(self.eigenvalues + self._shifts(alphas))
 
     def _energy_left(self, energy: float) -> float:
-        """Return the mean energy of a feature with the tail eliminated, or zero if only rounding is left."""
+        """Return the mean energy of a feature with the tail eliminated, or zero if only rounding errors remain."""
         left = float(self.eigenvalues.sum() / self.n_neurons)
         return left if left > 1000 * EPS * energy else 0.0
 
     def _set_energy(self, left: float, energy: float, noise: float) -> None:
-        """Set the mean energy of a feature and the smallest alpha, from the mean energy with the tail and without it.
+        """Set the mean energy of a feature and the smallest alpha.
 
-        The Gram matrix of the neurons, over the total weight, is off by ``N`` times the ``noise``.
+        ``left`` and ``energy`` are the mean energies of a feature after and before elimination of the tail. The Gram
+        matrix of the neurons, divided by the total weight, has an error of ``N`` times the ``noise``.
         """
         self.feature_energy = left if left > max(1000 * EPS * energy, 10 * noise) else 0.0
         self.smallest_alpha = noise / left if self.feature_energy else 0.0
@@ -178,7 +179,7 @@ def inverse_factor(vectors: Array, eigenvalues: Array, shift: float) -> Array:
 
 
 def with_tail(factor: Array, elimination: Array, inverse: Array) -> Array:
-    """Return the factor of the inverse of all equations, from that of the equations with the tail eliminated."""
+    """Return a factor of the inverse of all equations, given a factor for the equations with the tail eliminated."""
     N, t = len(factor), len(inverse)
     result = np.zeros((N + t, factor.shape[1] + t))
     result[:N, : factor.shape[1]], result[N:, : factor.shape[1]] = factor, -elimination @ factor
@@ -207,8 +208,8 @@ def unstacked(matrix: Array, n_alphas: int) -> Array:
 def orthonormal(columns: Array, complete: bool = False) -> tuple[Array, Array, Array]:
     """Return orthonormal bases of the span of ``columns`` (n, t) and of its complement, and their pseudo-inverse.
 
-    The bases have the shapes (n, r) and (n, n - r), the pseudo-inverse (t, n). The complement is empty unless it is
-    asked for.
+    The bases have the shapes (n, r) and (n, n - r), the pseudo-inverse (t, n). The complement is empty unless
+    ``complete`` is true.
     """
     n, t = columns.shape
     if t == 0:

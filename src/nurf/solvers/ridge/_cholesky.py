@@ -22,8 +22,8 @@ RESOLVED = 1e-10  # in units of the Gram matrix: rounding errors are about N EPS
 class CholeskyRidge(Ridge):
     """Ridge regression by a Cholesky factorisation ``A + alpha N = L L^T`` for each alpha, ``A`` as in ``PrimalRidge``.
 
-    A factorisation takes a tenth of the time of an eigendecomposition. It fails for an alpha that is lost in the
-    rounding of the Gram matrix.
+    A factorisation takes a tenth of the time of an eigendecomposition. It fails for an alpha below the rounding errors
+    of the Gram matrix.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class CholeskyRidge(Ridge):
         self._energy = equations.energy / self.total_weight
 
     def resolves(self, alpha: float) -> bool:
-        """Return whether an alpha, in units of ``feature_energy``, is beyond the rounding of the Gram matrix.
+        """Return whether an alpha, in units of ``feature_energy``, is above the rounding errors of the Gram matrix.
 
-        If the tail explains nearly all of the neurons, what is left of the Gram matrix is near its rounding.
+        If the tail explains nearly all of the neurons, the rest of the Gram matrix is close to its rounding errors.
         """
         return alpha >= self.smallest_alpha and alpha * self.feature_energy >= RESOLVED * self._gram_energy
 
@@ -58,7 +58,7 @@ class CholeskyRidge(Ridge):
         return np.concatenate([coef, self._tail.coefficients(coef)], axis=1)
 
     def left_out(self, alphas: Array, index: Index, shares: Array) -> Array:
-        """Return the residuals of samples that are left out of the fit, one alpha after the other."""
+        """Return the leave-one-out residuals of some samples, one alpha after the other, of shape (m, R, A, k)."""
         R, N, path = rows_per_sample(self.jet, self.loss), self.n_neurons, self.solve(alphas)
         inverses = [self._inverse_factor(alpha) / np.sqrt(self.total_weight) for alpha in alphas]
         tail_inverse, zero, one = self._tail.inverse / self.total_weight, np.zeros(N), np.ones(1)
@@ -74,7 +74,7 @@ class CholeskyRidge(Ridge):
         return result
 
     def mean_square_residual(self, alphas: Array) -> Array:
-        """Return the mean square of the data minus what is explained, not below the rounding of the data."""
+        """Return the mean square of the data that is not explained, at least the rounding errors of the data."""
         coef = self.solve(alphas)[:, : self.n_neurons]
         explained = np.sum(coef * (self._tail.right + self._shifts(alphas)[..., None] * coef), axis=1)
         return np.asarray(np.maximum(self._energy - self._tail.energy - explained, 16 * EPS * self._energy))
@@ -85,12 +85,12 @@ class CholeskyRidge(Ridge):
         return np.asarray(self.tail_rank + self.n_neurons - self._shifts(alphas)[:, 0] * traces)
 
     def covariance_factor(self, alpha: float) -> Array:
-        """Return the factor of the covariance, from the inverse of the Cholesky factor."""
+        """Return a factor of the covariance of the coefficients, from the inverse of the Cholesky factor."""
         factor = self._inverse_factor(alpha).T
         return np.asarray(with_tail(factor, self._tail.elimination, self._tail.inverse) / np.sqrt(self.total_weight))
 
     def _factor(self, alpha: float) -> Array:
-        """Return ``L``."""
+        """Return the Cholesky factor ``L`` of shape (N, N)."""
         if alpha not in self._factors:
             shifted = self._matrix.copy()
             shifted[np.diag_indices(self.n_neurons)] += alpha * self.n_neurons
@@ -98,7 +98,7 @@ class CholeskyRidge(Ridge):
         return self._factors[alpha]
 
     def _inverse_factor(self, alpha: float) -> Array:
-        """Return ``L^-1``. NumPy would take the time of half an eigendecomposition: it does not know triangles."""
+        """Return ``L^-1``, by LAPACK: NumPy ignores that ``L`` is triangular and takes half an eigendecomposition."""
         inverse, _ = dtrtri(self._factor(alpha).T, lower=0)
         return np.asarray(inverse.T)
 

@@ -15,8 +15,9 @@ from nurf.solvers.ridge._hat import HatBlocks
 class DualRidge(Ridge):
     """Ridge regression by an eigendecomposition of ``Z Z^T`` (n x n), for more neurons than rows.
 
-    The tail is eliminated by working in the orthogonal complement of its columns. A projection of the rows would leave
-    an eigenvalue of rounding size for each column instead, which counts once ``alpha N`` is as small.
+    The tail is eliminated by working in the orthogonal complement of its columns. A projection of the rows would
+    instead leave a spurious eigenvalue for each column, of the size of rounding errors, which matters if ``alpha N`` is
+    as small.
     """
 
     def __init__(self, features: Features, jet: Jet, loss: Loss = VALUES_ONLY) -> None:
@@ -47,7 +48,7 @@ class DualRidge(Ridge):
         return np.asarray((self._shifts(alphas) / self._shifted(alphas)) ** 2 @ self._projections**2)
 
     def left_out(self, alphas: Array, index: Index, shares: Array) -> Array:
-        """Return the residuals of samples that are left out of the fit, from the eigenvectors alone."""
+        """Return the leave-one-out residuals of some samples, from the eigenvectors alone, of shape (m, R, A, k)."""
         left = stacked((self._shifts(alphas) / self._shifted(alphas))[..., None] * self._projections)
         vectors = self._vectors.reshape(*self._shape, -1)[index]
         tail = self._tail_basis.reshape(*self._shape, -1)[index]
@@ -57,7 +58,7 @@ class DualRidge(Ridge):
         return hats.residuals_without(residuals, shares)
 
     def covariance_factor(self, alpha: float) -> Array:
-        """Return the factor of the covariance: along the rows from the eigenvectors, across them from alpha alone."""
+        """Return a factor of the covariance: from eigenvectors in the span of the rows, from alpha alone beyond it."""
         kept = self.eigenvalues > EPS * self.eigenvalues.max(initial=0.0) * self.n_neurons
         along = self._neurons.T @ (self._vectors[:, kept] / np.sqrt(self.eigenvalues[kept]))
         factor = inverse_factor(along, self.eigenvalues[kept], alpha * self.n_neurons)

@@ -1,4 +1,4 @@
-"""Ridge regression by conjugate gradients, for so many neurons that a factorisation takes too long."""
+"""Ridge regression by conjugate gradients, for networks that are too large to factorise."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from nurf.solvers.ridge._base import EPS, Convergence, Ridge, inverse_factor, st
 from nurf.solvers.ridge._normal_equations import NormalEquations
 from nurf.solvers.ridge._primal import pseudo_inverse
 
-SHARE = 0.2  # of the samples, at most, that leave at once
+SHARE = 0.2  # the largest share of the samples that is left out at once
 Product = Callable[[Array], Array]  # from columns (N, c) to their products with a matrix (N, N)
 
 
 @dataclass(frozen=True)
 class Iterations:
-    """The numbers of the conjugate gradients.
+    """Settings of the conjugate gradients.
 
     Parameters
     ----------
     tolerance : float, default 1e-8
-        They end if the residual of the equations is below this share of the right hand side, for all alphas.
+        Iterations stop if the residual, relative to the right-hand side, is below this number for all alphas.
     limit : int, default 500
-        They end after so many.
+        The largest number of iterations.
     rank : float, default 0.25
-        Rank of the preconditioner over the number of neurons, ...
+        Rank of the preconditioner, relative to the number of neurons.
     max_rank : int, default 1000
-        ... at most so many.
+        The largest rank of the preconditioner.
     smallest_alpha : float, default 8e-14
-        Smaller ones of a path, in units of the mean energy of a feature, are left out: they take many iterations.
+        The smallest alpha of a path, in units of the mean energy of a feature: smaller ones take many iterations.
     """
 
     tolerance: float = 1e-8
@@ -48,27 +48,27 @@ class Iterations:
 
 WITHOUT_GRAM = Iterations(
     limit=100, rank=0.1, max_rank=1000, smallest_alpha=1e-9
-)  # each of them is a pass over the rows
+)  # each iteration is a pass over the rows
 
 
 class IterativeRidge(Ridge):
-    """Ridge regression by products with the Gram matrix of the features, which is neither changed nor copied.
+    """Ridge regression by products with the Gram matrix of the features, which is neither modified nor copied.
 
     ``(A + alpha N) c = b`` with ``A = Phi^T W Phi / W``, tail eliminated, is solved for all alphas and outputs at once
     by conjugate gradients, with a Nystrom approximation ``A ~ U diag(lambda) U^T`` of rank ``s`` as preconditioner
 
         P^-1 = (lambda_s + alpha N) U (lambda + alpha N)^-1 U^T + 1 - U U^T
 
-    (Frangella, Tropp, Udell, SIAM Journal on Matrix Analysis and Applications 44, 2023). Without normal equations a
-    product takes a pass over the rows in blocks, and memory is that of a block and ``N s`` numbers. The random numbers
-    of the approximation are always the same: they decide how many iterations it takes, and not what is found.
+    (Frangella, Tropp, Udell, SIAM Journal on Matrix Analysis and Applications 44, 2023). Without normal equations each
+    product is a pass over the rows in blocks, and memory is needed for one block and ``N s`` numbers. The seed of the
+    approximation is fixed: its random numbers change the number of iterations, but not the solution.
 
     Parameters
     ----------
     features, jet, loss
         See ``Ridge``.
     equations : NormalEquations, optional
-        The normal equations of these, if there is memory for them.
+        The normal equations, if there is memory for them.
     numbers : Iterations, optional
     """
 
@@ -82,7 +82,7 @@ class IterativeRidge(Ridge):
     ) -> None:
         super().__init__(features, jet, loss)
         self._equations = equations
-        self._solution: tuple[Array, Array] | None = None  # the last one, which rules ask for once more
+        self._solution: tuple[Array, Array] | None = None  # of the last call, which rules repeat
         self._numbers = numbers or (WITHOUT_GRAM if equations is None else Iterations())
         N = self.n_neurons
         rank = max(1, min(N, self._numbers.max_rank, round(self._numbers.rank * N)))
@@ -99,10 +99,10 @@ class IterativeRidge(Ridge):
         self.smallest_alpha = max(self.smallest_alpha, self._numbers.smallest_alpha)
         products = sketched / self.total_weight if equations is None else self._product(sketch)
         core, shift = _nystrom_core(sketch, self._system.without_tail(products, sketch))
-        del sketch, sketched  # each of them is large
+        del sketch, sketched  # both are large
         _times(products, core)
         root = np.asfortranarray(products)
-        del products  # SciPy overwrites the root, NumPy would take three more of its size
+        del products  # SciPy overwrites the root, NumPy would need three more arrays of its size
         self.vectors, sizes, _ = svd(root, full_matrices=False, overwrite_a=True, check_finite=False)
         self.eigenvalues = np.maximum(sizes**2 - shift, 0.0)
 
@@ -114,10 +114,10 @@ class IterativeRidge(Ridge):
         return self._solution[1]
 
     def left_out(self, alphas: Array, index: Index, shares: Array) -> Array:
-        """Return the residuals of samples that are left out of the fit, many of them at once.
+        """Return the residuals of samples that are left out of the fit in groups, of shape (m, R, A, k).
 
-        One by one, each would take a solve of its own. At most a fifth of all samples leaves at once, so that the
-        errors are a little larger than those of samples that leave one by one, and never too small for that reason.
+        Leaving them out one by one would need one solve per sample. Each group has at most a fifth of all samples, so
+        that the residuals are slightly larger than leave-one-out residuals, and not systematically smaller.
         """
         groups = int(np.ceil(len(index) / (SHARE * len(self.jet))))
         R, k = rows_per_sample(self.jet, self.loss), self._system.moments.shape[1]
@@ -127,7 +127,7 @@ class IterativeRidge(Ridge):
         return result
 
     def _left_out_together(self, alphas: Array, index: Index, shares: Array) -> Array:
-        """Return the residuals of samples that are left out at once."""
+        """Return the residuals of samples that are left out together, of shape (m, R, A, k)."""
         design, targets = sample_rows(self.features, self.jet[index], self.loss)
         roots = np.sqrt(shares / self.total_weight)[:, None, None]
         rows, values = ((part * roots).reshape(-1, part.shape[2]) for part in (design, targets))
@@ -141,7 +141,7 @@ class IterativeRidge(Ridge):
         return np.asarray(targets[:, :, None, :] - predictions.reshape(*design.shape[:2], len(alphas), -1))
 
     def mean_square_residual(self, alphas: Array) -> Array:
-        """Return the mean square of all residuals, in one pass."""
+        """Return the mean square of all residuals, in one pass over the rows."""
         path = stacked(self.solve(alphas))
         total: Array = np.zeros(path.shape[1])
         for design, targets in self._blocks():
@@ -149,7 +149,7 @@ class IterativeRidge(Ridge):
         return np.asarray(total.reshape(len(alphas), -1) / self.total_weight)
 
     def covariance_factor(self, alpha: float) -> Array:
-        """Return the factor of the covariance from the approximation alone; what it does not see stays as it was."""
+        """Return a factor of the covariance from the Nystrom approximation, and from alpha alone beyond its span."""
         factor = inverse_factor(self.vectors, self.eigenvalues, alpha * self.n_neurons)
         system = self._system
         elimination = system.tail_inverse @ system.tail_products
@@ -163,7 +163,7 @@ class IterativeRidge(Ridge):
             yield design.reshape(-1, design.shape[2]), targets.reshape(-1, targets.shape[2])
 
     def _product(self, columns: Array) -> Array:
-        """Return the Gram matrix of the neurons, over the total weight, times columns (N, c)."""
+        """Return the products of the Gram matrix of the neurons, divided by the total weight, with columns (N, c)."""
         if self._equations is not None:
             products = self._equations.gram[: self.n_neurons, : self.n_neurons] @ columns
             products /= self.total_weight
@@ -175,7 +175,7 @@ class IterativeRidge(Ridge):
         return result / self.total_weight
 
     def _solved(self, system: _System, product: Product, alphas: Array) -> tuple[Array, tuple[Convergence, ...]]:
-        """Return the coefficients (A, N + t, k) for a system, and how far the iterations came for each alpha."""
+        """Return the coefficients (A, N + t, k) that solve a system, and the convergence for each alpha."""
         k, shifts, numbers = system.moments.shape[1], self._shifts(alphas)[:, 0], self._numbers
         right = system.right()
         found, counts, residuals = conjugate_gradients(
@@ -195,7 +195,7 @@ class IterativeRidge(Ridge):
         return np.concatenate([coef, tail], axis=1), convergence
 
     def _energies(self, squares: Array) -> tuple[float, float]:
-        """Return the mean energy of a feature with the tail eliminated, and before."""
+        """Return the mean energy of a feature after and before elimination of the tail."""
         system, before = self._system, float(squares.mean() / self.total_weight)
         removed = np.sum(system.tail_products * (system.tail_inverse @ system.tail_products)) / self.n_neurons
         return before - float(removed), before
@@ -203,7 +203,7 @@ class IterativeRidge(Ridge):
 
 @dataclass(frozen=True, eq=False)
 class _System:
-    """What is known of the equations without the Gram matrix of the neurons, over the total weight.
+    """The normal equations without the Gram matrix of the neurons, divided by the total weight.
 
     Attributes
     ----------
@@ -227,17 +227,17 @@ class _System:
         return cls(moments, tail_gram, tail_products, *pseudo_inverse(tail_gram))
 
     def without_tail(self, products: Array, columns: Array) -> Array:
-        """Return the products (N, c) of a Gram matrix with columns, overwritten, the tail eliminated from it."""
+        """Return products (N, c) of a Gram matrix with columns after elimination of the tail, in the same memory."""
         products -= self.tail_products.T @ (self.tail_inverse @ (self.tail_products @ columns))
         return products
 
     def right(self) -> Array:
-        """Return the right hand side (N, k)."""
+        """Return the right-hand side after elimination of the tail, of shape (N, k)."""
         N = self.tail_products.shape[1]
         return np.asarray(self.moments[:N] - self.tail_products.T @ (self.tail_inverse @ self.moments[N:]))
 
     def minus(self, rows: Array, targets: Array) -> _System:
-        """Return the system without some rows (m, N + t) and their targets (m, k). The penalty stays."""
+        """Return the system without some rows (m, N + t) and their targets (m, k), with the same penalty."""
         N = self.tail_products.shape[1]
         tail = rows[:, N:].T @ rows
         return _System.of(
@@ -261,7 +261,7 @@ class _Sums:
 
     @classmethod
     def of(cls, equations: NormalEquations) -> _Sums:
-        """Return those of normal equations."""
+        """Return the sums that normal equations contain."""
         N = equations.n_neurons
         return cls(equations.moments, equations.gram[N:], equations.gram.diagonal()[:N])
 
@@ -282,7 +282,7 @@ def _orthonormal_sketch(n_neurons: int, rank: int) -> Array:
     """Return an orthonormal basis of random columns (N, s), in the memory of these.
 
     ``Omega (L^-1)^T`` with ``Omega^T Omega = L L^T``, twice: random columns are well conditioned unless there are as
-    many as rows, and then the second time makes up for what the first has lost.
+    many columns as rows, and then the second pass corrects the rounding errors of the first.
     """
     sketch = np.random.default_rng(0).standard_normal((n_neurons, rank))
     for _ in range(2):
@@ -291,7 +291,7 @@ def _orthonormal_sketch(n_neurons: int, rank: int) -> Array:
 
 
 def _times(columns: Array, matrix: Array) -> None:
-    """Multiply columns (N, s) by a matrix (s, s), in their memory."""
+    """Multiply columns (N, s) by a matrix (s, s), in place."""
     for rows in row_blocks(len(columns), columns.shape[1]):
         columns[rows] = columns[rows] @ matrix
 
@@ -319,11 +319,11 @@ def conjugate_gradients(
     product : callable
         Multiplies columns by ``A``.
     right : array of shape (N, c)
-        The right hand sides ``b_j``.
+        The right-hand sides ``b_j``.
     shifts : array of shape (c,)
     vectors : array of shape (N, s)
     eigenvalues : array of shape (s,)
-        The approximation of ``A`` of which the preconditioner is made.
+        The eigenvectors and eigenvalues of the approximation of ``A`` that defines the preconditioner.
     numbers : Iterations
     """
 

@@ -1,4 +1,4 @@
-"""The least-squares problem of the outer weights: it owns its features and data, and selects the solver."""
+"""The least-squares problem of the outer weights, with its features and data. It selects the solver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nurf.solvers.ridge._normal_equations import NormalEquations
 from nurf.solvers.ridge._precise import PreciseRidge, precise_cost, triangle_of, weighted_triangle
 from nurf.solvers.ridge._primal import PrimalRidge
 
-FEW = 300  # neurons up to which eigenvectors take little time
+FEW = 300  # neurons up to which an eigendecomposition takes little time
 MANY = 6000  # neurons and rows above which a factorisation takes minutes, and several times the memory of a Gram matrix
 VERY_MANY = 20_000  # neurons above which a Gram matrix takes more than 3 GB
 
@@ -24,17 +24,17 @@ VERY_MANY = 20_000  # neurons above which a Gram matrix takes more than 3 GB
 class LeastSquares:
     """The least-squares problem of the outer weights of ``features``, on the values and derivatives of ``jet``.
 
-    Normal equations of values, gradients and Hessians are made once, when they are needed, and serve all losses. So do
-    the triangles of the precise form.
+    Normal equations of values, gradients and Hessians, and the triangles of the precise form, are computed once, when
+    they are needed, and used for all losses.
 
     Parameters
     ----------
     features : Features
     jet : Jet
     smaller : LeastSquares, optional
-        A problem with the same data and the first of the neurons. Its normal equations are grown by the new ones.
+        A problem with the same data and the first of the neurons. Its normal equations are extended to the others.
     dtype : numpy.float64 or numpy.float32
-        Precision of the features in normal equations. Forms without these are in double precision.
+        Precision of the features in normal equations. Forms without normal equations use double precision.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class LeastSquares:
         self._triangles: dict[int, Array] = {}
 
     def ridge(self, loss: Loss = VALUES_ONLY, *, precise: bool = False, alphas: Array | None = None) -> Ridge:
-        """Return the factorised ridge regression problem. This is the place that selects the solver.
+        """Return the factorised ridge regression problem, with the solver that suits its size.
 
-        The dual form if there are more neurons than rows, the primal form otherwise, and conjugate gradients if there
-        are more than ``MANY`` of both, without a Gram matrix if there are more than ``VERY_MANY`` neurons; the precise
-        form, which costs more, on request. If there is one alpha, which is not tiny, a Cholesky factorisation takes the
-        place of eigenvectors; ``alphas`` are in units of the mean energy of a feature.
+        The dual form is used if there are more neurons than rows, the primal form otherwise, and conjugate gradients if
+        there are more than ``MANY`` of both, without a Gram matrix if there are more than ``VERY_MANY`` neurons. The
+        precise form, which costs more, is used on request. If there is one alpha, and it is not tiny, a Cholesky
+        factorisation replaces the eigendecomposition; ``alphas`` are in units of the mean energy of a feature.
         """
         loss.require(self.jet)
         if precise:
@@ -74,7 +74,7 @@ class LeastSquares:
         return PrimalRidge(self.features, self.jet, loss, equations)
 
     def equations(self, loss: Loss) -> NormalEquations:
-        """Return the normal equations of the values and of the derivatives that count."""
+        """Return the normal equations of the values and of the derivatives in the loss."""
         orders = loss.all_orders
         if not any(order in known for order in orders for known in (self._equations, self._smaller)):
             self._equations |= NormalEquations.from_orders(self.features, self.jet, orders, self.dtype)
@@ -84,7 +84,7 @@ class LeastSquares:
         return total
 
     def precise_cost(self, loss: Loss) -> float:
-        """Return the approximate number of operations of the precise form."""
+        """Return the approximate number of operations of the precise form of ridge regression."""
         return precise_cost(len(self.jet) * rows_per_sample(self.jet, loss), self.features.n_neurons)
 
     def _triangle(self, loss: Loss) -> Array:
@@ -95,7 +95,7 @@ class LeastSquares:
 
     def _of_order(self, order: int) -> NormalEquations:
         if order not in self._equations:
-            old = self._smaller.pop(order, None) if self.features.n_neurons <= MANY else None  # which takes memory
+            old = self._smaller.pop(order, None) if self.features.n_neurons <= MANY else None  # takes much memory
             self._equations[order] = (
                 NormalEquations.from_rows(self.features, self.jet, order, self.dtype)
                 if old is None

@@ -17,11 +17,11 @@ from nurf.solvers.ridge._sums import Parts, RoundedValueSums, SlopeSums, ValueSu
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
-    """All that least squares needs to know of the data: ``Z^T W Z``, ``Z^T W y`` and ``y^T W y``.
+    """The sums over the data that least squares needs: ``Z^T W Z``, ``Z^T W y`` and ``y^T W y``.
 
-    ``Z`` (rows, N + t) holds the features at the values, and the derivatives of the features at the derivatives that
-    count; neurons first, then the monomials of the tail. ``W`` holds the weights of the rows. Those of two sets of rows
-    add up to those of their union, and times a number they are those of other weights.
+    ``Z`` (rows, N + t) contains the features in rows of values, and their derivatives in rows of derivatives; neurons
+    first, then the monomials of the tail. ``W`` contains the weights of the rows. The sum of the normal equations of
+    two sets of rows belongs to their union, and a multiple of them to multiplied weights.
 
     Parameters
     ----------
@@ -31,10 +31,10 @@ class NormalEquations:
     total_weight : float
         Sum of the weights of the values.
     n_neurons : int
-        ``N``; the columns behind are the tail's.
+        ``N``; the remaining columns belong to the tail.
     noise : float, default 0
-        The rounding of single precision: the part of ``gram`` that belongs to the neurons is off by less than ``N``
-        times this, in the spectral norm, with the constant of the tail eliminated.
+        Rounding error of single precision: the error of the neurons' part of ``gram`` is less than ``N`` times this
+        number, in the spectral norm, with the constant of the tail eliminated.
     """
 
     gram: Array
@@ -46,13 +46,13 @@ class NormalEquations:
 
     @classmethod
     def from_data(cls, features: Features, jet: Jet, loss: Loss = VALUES_ONLY) -> NormalEquations:
-        """Accumulate over the values of ``jet``, and over the derivatives that ``loss`` counts, in blocks."""
+        """Return the normal equations of the values of ``jet`` and of the derivatives in ``loss``."""
         loss.require(jet)
         return cls.from_some(features, jet, loss)
 
     @classmethod
     def from_some(cls, features: Features, jet: Jet, loss: Loss, dtype: Precision = np.float64) -> NormalEquations:
-        """Return the same for some of the rows, whose derivatives may all be unknown."""
+        """Return the normal equations of some of the rows, whose derivatives may all be unknown."""
         made = cls.from_orders(features, jet, [0, *(order for order, _ in loss.orders)], dtype)
         equations = made[0]
         for order, weight in loss.orders:
@@ -63,17 +63,20 @@ class NormalEquations:
     def from_orders(
         cls, features: Features, jet: Jet, orders: Iterable[int], dtype: Precision = np.float64
     ) -> dict[int, NormalEquations]:
-        """Return what ``from_rows`` makes of each order; activations serve values and gradients if all are known."""
+        """Return the normal equations of each order of derivatives, as in ``from_rows``.
+
+        If all values and gradients are known, activations are computed once for both.
+        """
         orders = list(orders)
         made = dict(enumerate(_from_both(features, jet, dtype))) if {0, 1} <= {*orders} and _is_complete(jet) else {}
         return {n: made[n] if n in made else cls.from_rows(features, jet, n, dtype) for n in orders}
 
     @classmethod
     def from_rows(cls, features: Features, jet: Jet, order: int = 0, dtype: Precision = np.float64) -> NormalEquations:
-        """Accumulate over the values (``order=0``), the gradients (1) or the Hessians (2) alone, with weight one.
+        """Return the normal equations of the values (``order=0``), gradients (1) or Hessians (2) alone.
 
-        In single precision, features and the products of a block of them are; blocks are added up in double precision,
-        as are the moments.
+        If ``dtype`` is single precision, it is used for the features and for the products of each block. Sums over
+        blocks, and the moments, are computed in double precision.
 
         All components of a derivative of order q cost one symmetric product, whatever the dimension: with
         ``Phi_kn = sigma^(q)(a_n.x_k + b_n)``, their Gram matrix is ``(A A^T)^q o (Phi^T Phi)``, element by element.
@@ -81,9 +84,9 @@ class NormalEquations:
         return _from_derivatives(features, jet, order, 0, dtype) if order else _from_values(features, jet, 0, dtype)
 
     def grown(self, features: Features, jet: Jet, order: int = 0, dtype: Precision = np.float64) -> NormalEquations:
-        """Return what ``from_rows`` makes of more neurons: ``features`` has those of these equations, then new ones.
+        """Return the normal equations for more neurons: ``features`` starts with the neurons of these equations.
 
-        Only what involves a new neuron is computed.
+        Only products with new neurons are computed.
         """
         old, total = self.n_neurons, features.n_neurons
         new = _from_derivatives(features, jet, order, old, dtype) if order else _from_values(features, jet, old, dtype)
@@ -135,7 +138,7 @@ def _equations(features: Features, parts: Parts) -> NormalEquations:
 
 
 def _from_values(features: Features, jet: Jet, first: int, dtype: Precision) -> NormalEquations:
-    """Return the equations of the values; from neuron ``first`` > 0 on, the columns and moments of neurons only."""
+    """Return the equations of the values. If ``first`` > 0, only columns and moments of later neurons are computed."""
     jet = jet.with_values()
     sums = _VALUE_SUMS[dtype](features, jet, first)
     for rows, design in features.design_blocks(jet.X, feature_blocks(len(jet), features.n_columns), dtype):
@@ -144,7 +147,7 @@ def _from_values(features: Features, jet: Jet, first: int, dtype: Precision) -> 
 
 
 def _from_derivatives(features: Features, jet: Jet, order: int, first: int, dtype: Precision) -> NormalEquations:
-    """Return the equations of derivatives of one order; from neuron ``first`` > 0 on, as for the values."""
+    """Return the equations of derivatives of one order, from neuron ``first`` on as in ``_from_values``."""
     sums = SlopeSums(features, jet, order, first, dtype)
     for group in slope_rows(jet, order):
         sums.start(group)
@@ -157,7 +160,7 @@ def _from_derivatives(features: Features, jet: Jet, order: int, first: int, dtyp
 
 
 def _from_both(features: Features, jet: Jet, dtype: Precision) -> tuple[NormalEquations, NormalEquations]:
-    """Return the equations of the values and of the gradients, all of them known: activations are computed once."""
+    """Return the equations of the values and of the gradients, which are all known: activations are computed once."""
     values, slopes = _VALUE_SUMS[dtype](features, jet, 0), SlopeSums(features, jet, 1, 0, dtype)
     (group,) = slope_rows(jet, 1)
     slopes.start(group)

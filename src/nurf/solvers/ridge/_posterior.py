@@ -1,4 +1,4 @@
-"""Uncertainty of a fit: the Bayesian view of ridge regression, and intervals from samples left out of it."""
+"""Uncertainty of a fit: the Bayesian view of ridge regression, and intervals from leave-one-out errors."""
 
 from __future__ import annotations
 
@@ -20,47 +20,46 @@ from nurf.solvers.ridge._hat import residuals_without
 from nurf.solvers.ridge._least_squares import LeastSquares
 
 MAX_LEFT_OUT = 500  # samples that are left out in turn
-MAX_PARTIALS = 2000  # partial derivatives at samples that are left out, ...
-MIN_GRADIENTS = 20  # ... but at least so many gradients
-MIN_SAMPLES = 100  # that are stored, if there are so many
-SIZE_RATIO = 6.0  # of the samples that are stored to the network, in numbers
+MAX_PARTIALS = 2000  # partial derivatives that are predicted without their sample
+MIN_GRADIENTS = 20  # gradients that are predicted without their sample, even if they have more partial derivatives
+MIN_SAMPLES = 100  # smallest number of stored samples
+SIZE_RATIO = 6.0  # memory of the stored samples relative to the network
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """The distribution of a network's coefficients given the data.
 
-    With Gaussian noise of variance ``s^2 / w_k`` on the rows and the prior that belongs to ridge regression, the
-    coefficients are Gaussian around those of the fit, with covariance ``s^2 (Z^T W Z + alpha N W)^-1``.
+    With Gaussian noise of variance ``s^2 / w_k`` on the rows and the prior that corresponds to ridge regression, the
+    coefficients are Gaussian, with the fitted coefficients as mean and ``s^2 (Z^T W Z + alpha N W)^-1`` as covariance.
 
-    Standard deviations of gradients are calibrated if gradients are known: they are multiplied by the factors that make
-    them hold the errors of the gradients at samples that are left out. All variances grow beyond the reach of the
-    samples (``Reach``).
+    If gradients are known, standard deviations of gradients are calibrated: they are multiplied by factors that adjust
+    them to the leave-one-out errors of the gradients. All variances grow beyond the reach of the samples (``Reach``).
 
-    The posterior is stored as samples and computed from them when it is first asked for. If all samples would take more
-    than a few times the memory of the network, evenly spaced ones are stored, with larger weights, and at least about
-    four for each neuron.
+    Only samples are stored, and the posterior is computed from them when it is first used. If all samples would take
+    more than a few times the memory of the network, evenly spaced ones are stored, with larger weights, and at least
+    about four for each neuron.
 
     Parameters
     ----------
     network : ShallowNetwork
         The fit.
     samples : Jet
-        Samples that were fitted, with their weights times ``multiple``.
+        The stored samples, with weights multiplied by ``multiple``.
     multiple : float
-        Number of samples that each of them stands for.
+        Number of fitted samples over the number of stored samples.
     alpha : float
         Regularisation of the fit, in the units of ``Ridge``.
     loss : Loss
-        How much derivatives counted.
+        The weights of the derivatives in the fit.
     unit : float
-        Mean weight of the samples that were fitted: that of a new measurement.
+        Mean weight of the fitted samples, which is taken as the weight of a new measurement.
     precise : bool
-        Whether alpha is so small that it takes ``PreciseRidge``.
+        Whether alpha is so small that ``PreciseRidge`` is needed.
     optimism : array of shape (k,)
-        Factors of all errors: leaving samples out does not show that the neurons were chosen with them.
+        Factors of all errors, because the neurons were chosen with the samples that are left out.
     robust : bool
-        Whether the noise is estimated from a quantile, which a few gross errors do not change.
+        Whether the noise is estimated from a quantile, which is insensitive to a few gross errors.
     """
 
     network: ShallowNetwork
@@ -86,7 +85,7 @@ class Posterior:
         robust: bool = False,
         n_rows: int | None = None,
     ) -> Posterior:
-        """Return the posterior of a network that was fitted to ``jet``, or to ``n_rows`` rows for which it stands."""
+        """Return the posterior of a network that was fitted to ``jet``, or to ``n_rows`` rows with sample ``jet``."""
         optimism = np.ones(jet.y[:1].size) if optimism is None else optimism
         jet = jet.only((*loss.kinds, "gradients"))
         weights = np.where(jet.has_value, jet.weights(0), 0.0)
@@ -112,15 +111,15 @@ class Posterior:
 
     @cached_property
     def reach(self) -> Reach:
-        """What is added to variances far from the samples."""
+        """The additional variances far from the samples."""
         return Reach.of(self.network, self.samples.X)
 
     @cached_property
     def _left_out(self) -> tuple[Array, Array, Array, Array, Array | None]:
-        """What happens if samples are left out.
+        """The effect of leaving out each of ``m`` samples on its residual and on the coefficients.
 
-        Weights of the samples (m,), residuals of their values (m, k), the same after each was left out, and by how much
-        the coefficients change then: ``M^-1 Z_k^T (1 - H_k)^-1 r_k`` of shape (N + t, m, k), or, if there are more
+        Weights of the samples (m,), residuals of their values (m, k), leave-one-out residuals of their values (m, k),
+        and changes of the coefficients: ``M^-1 Z_k^T (1 - H_k)^-1 r_k`` of shape (N + t, m, k), or, if there are more
         outputs than rows of a sample, its factors ``M^-1 Z_k^T`` (N + t, m, R) and ``(1 - H_k)^-1 r_k`` (m, R, k).
         """
         features, N = self.network.features, self.network.features.n_columns
@@ -155,12 +154,11 @@ class Posterior:
 
     @cached_property
     def gradient_factors(self) -> Array:
-        """Factors of the standard deviations of partial derivatives, of shape (k, d).
+        """Factors that calibrate standard deviations of gradients, of shape (k, d); NaN if fewer than three are known.
 
-        Errors ``e_k`` of the gradients at samples that are left out are compared with the standard deviations there,
-        also without the sample: with the rows ``G_k`` of the gradient, ``e_k = g_k - G_k c + G_k M^-1 Z_k^T (1 -
-        H_k)^-1 r_k`` has the covariance ``G_k M^-1 G_k^T + G_k M^-1 Z_k^T (1 - H_k)^-1 Z_k M^-1 G_k^T``. NaN if fewer
-        than three are known.
+        Leave-one-out errors ``e_k`` of the gradients are compared with their standard deviations, both without sample
+        ``k``: with the rows ``G_k`` of the gradient, ``e_k = g_k - G_k c + G_k M^-1 Z_k^T (1 - H_k)^-1 r_k`` has the
+        covariance ``G_k M^-1 G_k^T + G_k M^-1 Z_k^T (1 - H_k)^-1 Z_k M^-1 G_k^T``.
         """
         features, jet = self.network.features, self.samples
         d, k = jet.n_features, jet.y[:1].size
@@ -187,9 +185,10 @@ class Posterior:
     def noise(self) -> Array:
         """The standard deviation ``s`` of the noise, of shape (k,).
 
-        The error at a sample that is left out has variance ``s^2 / (1 - h_k)`` with the leverage ``h_k``, so that
-        ``s^2`` is the mean product of the residuals before and after. If gross errors are expected, ``s`` is the 0.9
-        quantile of the roots of these products over that of a normal distribution. ``optimism`` is a factor of ``s``.
+        The leave-one-out error of a sample with leverage ``h_k`` has variance ``s^2 / (1 - h_k)``, so that ``s^2`` is
+        the mean product of residuals and leave-one-out residuals. If gross errors are expected, ``s`` is the 0.9
+        quantile of the roots of these products, divided by the quantile of a normal distribution. ``optimism`` is a
+        factor of ``s``.
         """
         weights, before, after, *_ = self._left_out
         products = np.maximum(before * after, 0.0)
@@ -198,7 +197,7 @@ class Posterior:
         return np.asarray(self.optimism * np.sqrt(weights @ products / weights.sum()))
 
     def value_std(self, X: Array) -> Array:
-        """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
+        """Return the standard deviation of a new measurement at the points, noise included, of shape (n, k)."""
         require_errors(len(self._left_out[0]))
         variances = np.empty(len(X))
         for rows, design in self.network.features.design_blocks(X):
@@ -207,11 +206,11 @@ class Posterior:
 
     @property
     def knows_gradients(self) -> bool:
-        """Whether standard deviations of gradients come from errors of gradients."""
+        """Whether standard deviations of gradients are calibrated with errors of gradients."""
         return not np.any(np.isnan(self.gradient_factors))
 
     def gradient_std(self, X: Array) -> Array:
-        """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d)."""
+        """Return the standard deviation of a new measurement of the gradient at the points, of shape (n, k, d)."""
         require_errors(len(self._left_out[0]))
         features = self.network.features
         variances = np.empty(X.shape)
@@ -222,10 +221,10 @@ class Posterior:
         return np.asarray(np.sqrt(deviations**2 + self.reach.gradient_variances(X)))
 
     def interval(self, X: Array, coverage: float) -> Array:
-        """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2).
+        """Return intervals that contain a new measurement with probability ``coverage``, of shape (n, k, 2).
 
         The jackknife+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics 49, 2021): quantiles of
-        ``f_{-k}(x) +- |y_k - f_{-k}(x_k)|`` over samples ``k``, with the fits ``f_{-k}`` without them.
+        ``f_{-k}(x) +- |y_k - f_{-k}(x_k)|`` over samples ``k``, with the fits ``f_{-k}`` without sample ``k``.
         """
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")

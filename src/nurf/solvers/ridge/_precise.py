@@ -16,17 +16,17 @@ from nurf.solvers.ridge._primal import SpectralRidge
 class PreciseRidge(SpectralRidge):
     """Ridge regression by a singular value decomposition of the features.
 
-    The Gram matrix squares the singular values: those below 1e-8 of the largest are lost in its rounding, so that alpha
-    has a floor near 1e-15. Smooth functions without noise can be fitted with much smaller alphas. Here the rows are
-    reduced to a triangle ``Z = Q R`` block by block, and ``R`` is decomposed. That costs a multiple of the Gram matrix
-    (``precise_cost``).
+    The Gram matrix squares the singular values: those below 1e-8 of the largest are lost in its rounding errors, so
+    that alpha has a floor near 1e-15. Smooth functions without noise can be fitted with much smaller alphas. Here the
+    rows are reduced to a triangle ``Z = Q R`` block by block, and ``R`` is decomposed, which costs several times as
+    much as the Gram matrix (``precise_cost``).
 
     Parameters
     ----------
     features, jet, loss
         See ``Ridge``.
     triangle : array, optional
-        What ``weighted_triangle`` makes of their rows, if it is known.
+        The ``weighted_triangle`` of the rows, if it is known.
     """
 
     def __init__(self, features: Features, jet: Jet, loss: Loss = VALUES_ONLY, triangle: Array | None = None) -> None:
@@ -49,7 +49,7 @@ class PreciseRidge(SpectralRidge):
         self._rest = np.sum((values - left @ self._targets) ** 2, axis=0)
 
     def mean_square_residual(self, alphas: Array) -> Array:
-        """Return that of ``alpha N / (eigenvalue + alpha N)`` times the data, plus what no feature can fit."""
+        """Return the mean square of ``alpha N / (eigenvalue + alpha N)`` times the data, plus the part out of span."""
         left = (self._shifts(alphas) / self._shifted(alphas)) ** 2 @ self._targets**2
         return np.asarray(left + np.maximum(self._rest, 0.0))
 
@@ -62,10 +62,10 @@ def precise_cost(n_rows: int, n_neurons: int) -> float:
 def triangle_of(features: Features, jet: Jet, order: int) -> Array:
     """Return ``R`` with ``R^T R = [Z y]^T [Z y]`` for the rows of derivatives of one order, with weight one.
 
-    The columns are tail, neurons, values. If there are fewer rows than columns, ``R`` has these rows.
+    The columns are tail, neurons, values. If there are fewer rows than columns, ``R`` consists of these rows.
     """
     loss = Loss(**{DERIVATIVE_KINDS[order]: 1.0}) if order else VALUES_ONLY
-    first = 1 if order else 0  # the first row of a sample is that of its value
+    first = 1 if order else 0  # the first row of a sample is its value
     N, R = features.n_neurons, rows_per_sample(jet, loss)
     triangle = np.empty((0, features.n_columns + int(np.prod(jet.y.shape[1:], dtype=int))))
     for block in row_blocks(len(jet), R * N, max(BLOCK_ELEMENTS, 4 * N**2)):
@@ -78,5 +78,5 @@ def triangle_of(features: Features, jet: Jet, order: int) -> Array:
 
 
 def weighted_triangle(triangles: dict[int, Array], loss: Loss) -> Array:
-    """Return rows whose products are those of all rows that count, from the triangles of each order."""
+    """Return rows with the same Gram matrix as all rows of the loss, from the triangles of each order."""
     return np.concatenate([triangles[0], *(np.sqrt(weight) * triangles[order] for order, weight in loss.orders)])

@@ -19,9 +19,9 @@ from nurf.solvers.ridge._normal_equations import NormalEquations
 class SpectralRidge(Ridge):
     """Ridge regression in the eigenvectors ``V`` of ``Phi^T W Phi / W``, tail eliminated.
 
-    A subclass computes these: ``vectors`` (N, m), ``eigenvalues`` (m,), and the moments of the data along them,
-    ``rotated`` (m, k); and for the tail the inverse of its Gram matrix (t, t), its moments (t, k), its products with
-    the neurons (t, N), and the ``elimination`` (t, N).
+    A subclass computes the eigenvectors ``vectors`` (N, m), the ``eigenvalues`` (m,), and the moments of the data along
+    the eigenvectors, ``rotated`` (m, k); and for the tail the inverse of its Gram matrix (t, t), its moments (t, k),
+    its products with the neurons (t, N), and the ``elimination`` (t, N).
     """
 
     vectors: Array
@@ -38,7 +38,7 @@ class SpectralRidge(Ridge):
         return np.concatenate([coef, tail], axis=1)
 
     def left_out(self, alphas: Array, index: Index, shares: Array) -> Array:
-        """Return the residuals of samples that are left out of the fit, in one pass over their rows."""
+        """Return the leave-one-out residuals of some samples, in one pass over their rows, of shape (m, R, A, k)."""
         R, N, path = rows_per_sample(self.jet, self.loss), self.n_neurons, self._path(alphas)
         tail_coef = self.tail_inverse @ self.tail_moments
         W, tail_inverse = self.total_weight, self.tail_inverse / self.total_weight
@@ -54,7 +54,7 @@ class SpectralRidge(Ridge):
         return result
 
     def covariance_factor(self, alpha: float) -> Array:
-        """Return the factor of the covariance, from the eigenvectors."""
+        """Return a factor of the covariance of the coefficients, from the eigenvectors."""
         factor = inverse_factor(self.vectors, self.eigenvalues, alpha * self.n_neurons)
         return np.asarray(with_tail(factor, self.elimination, self.tail_inverse) / np.sqrt(self.total_weight))
 
@@ -65,20 +65,20 @@ class SpectralRidge(Ridge):
 
 @dataclass(frozen=True, eq=False)
 class Elimination:
-    """The tail, eliminated from normal equations over their total weight.
+    """Elimination of the tail from normal equations, which are divided by their total weight.
 
     Attributes
     ----------
     moments : array of shape (t, k)
-        Those of the tail.
+        The moments of the tail.
     products : array of shape (t, N)
         Products of the tail with the neurons.
     inverse : array of shape (t, t)
         The pseudo-inverse of the Gram matrix of the tail.
     rank : int
-        Its rank.
+        The rank of the Gram matrix of the tail.
     right : array of shape (N, k)
-        The moments of the neurons, without the tail.
+        The moments of the neurons, tail eliminated.
     """
 
     moments: Array
@@ -89,7 +89,7 @@ class Elimination:
 
     @classmethod
     def of(cls, equations: NormalEquations) -> Elimination:
-        """Return that of normal equations."""
+        """Return the elimination of the tail from normal equations."""
         N, W = equations.n_neurons, equations.total_weight
         moments, products = equations.moments / W, equations.gram[N:, :N] / W
         inverse, rank = pseudo_inverse(equations.gram[N:, N:] / W)
@@ -97,7 +97,7 @@ class Elimination:
 
     @property
     def elimination(self) -> Array:
-        """The part of the neurons that the tail explains, of shape (t, N)."""
+        """The coefficients of the tail that fit the neurons, of shape (t, N)."""
         return np.asarray(self.inverse @ self.products)
 
     @property
@@ -106,7 +106,7 @@ class Elimination:
         return np.asarray(np.sum(self.moments * (self.inverse @ self.moments), axis=0))
 
     def matrix(self, equations: NormalEquations) -> Array:
-        """Return the Gram matrix of the neurons, without the tail."""
+        """Return the Gram matrix of the neurons, tail eliminated, of shape (N, N)."""
         N = equations.n_neurons
         return np.asarray(equations.gram[:N, :N] / equations.total_weight - self.products.T @ self.elimination)
 
@@ -123,8 +123,7 @@ class PrimalRidge(SpectralRidge):
     features, jet, loss
         See ``Ridge``.
     equations : NormalEquations, optional
-        The normal equations of these, if they are known already. They may be those of more rows, of which ``jet``
-        holds some.
+        The normal equations, if they are already known, possibly of more rows than ``jet``.
     """
 
     def __init__(
@@ -144,7 +143,7 @@ class PrimalRidge(SpectralRidge):
         self._energy, self._tail_energy = equations.energy / W, tail.energy
 
     def mean_square_residual(self, alphas: Array) -> Array:
-        """Return the mean square of the data minus what is explained, not below the rounding of the data."""
+        """Return the mean square of the data that is not explained, at least the rounding errors of the data."""
         explained = (2 - self.eigenvalues / self._shifted(alphas)) / self._shifted(alphas) @ self.rotated**2
         return np.asarray(np.maximum(self._energy - self._tail_energy - explained, 16 * EPS * self._energy))
 

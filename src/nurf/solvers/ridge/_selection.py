@@ -1,4 +1,4 @@
-"""Rules that choose ``alpha``: each estimates, for every alpha of a path, the errors on fresh data."""
+"""Rules that choose ``alpha``: each estimates the errors on new data for every alpha of a path."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from nurf.solvers.ridge._base import EPS, Ridge, stacked
 
 TOLERANCE = 0.05
 TINY = float(np.finfo(float).tiny)
-MANY_NEURONS = 1000  # from which on fewer samples leave, so that leaving them costs no more than the fit
+MANY_NEURONS = 1000  # with more neurons, fewer samples are left out, so that this costs no more than the fit
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
-    """Errors along a path of alphas at samples that are not in the fit.
+    """Errors at samples that are left out of the fit, along a path of alphas.
 
     Parameters
     ----------
     errors : array of shape (m, A, k)
         Errors of the values.
     weights : array of shape (m,)
-        The weights of these samples.
+        The weights of the samples.
     samples : array of shape (m,)
-        Their numbers among all samples.
+        The indices of the samples.
     total : float
-        The sum of the weights of all samples for which they stand.
+        The sum of the weights of all samples that the given ones represent.
     """
 
     errors: Array
@@ -46,20 +46,20 @@ class LeftOut:
 
 
 class Rule(ABC):
-    """A way to estimate the errors on fresh data for every alpha."""
+    """A way to estimate the errors on new data for every alpha."""
 
-    n_other_rows: int = 0  # that are not in the fit, behind the rows of the fit
+    n_other_rows: int = 0  # further rows, after the rows of the fit
 
     def coarse(self) -> Rule:
-        """Return a rule that costs less, for comparisons."""
+        """Return a cheaper rule, for comparisons between networks."""
         return self
 
     @abstractmethod
     def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
-        """Return the errors for every alpha; ``coefficients`` (A, N + t, k) are ``ridge.solve(alphas)``."""
+        """Return the left-out errors for every alpha; ``coefficients`` (A, N + t, k) are ``ridge.solve(alphas)``."""
 
     def squares(self, left_out: LeftOut) -> Array:
-        """Return the square of the typical error for every alpha, shape (A, k): the mean square."""
+        """Return the squared error that decides between alphas, by default the mean square, shape (A, k)."""
         return left_out.mean_squares
 
     def mean_squares(self, ridge: Ridge, alphas: Array, coefficients: Array) -> Array:
@@ -79,13 +79,13 @@ class Validation(Rule):
         return len(self.validation)
 
     def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
-        """Return the errors at the values of both sets, the validation rows behind the training rows."""
+        """Return the errors at the values of both sets, training rows first."""
         rows = ridge.jet.only(()) + self.validation.only(())
         return _errors(ridge.features, rows, coefficients)
 
 
 def _errors(features: Features, jet: Jet, coefficients: Array, samples: Index | None = None) -> LeftOut:
-    """Return the errors at the values of a jet, whose rows are ``samples``, for networks ``coefficients``."""
+    """Return the errors at the values of a jet, whose rows have the indices ``samples``, for all ``coefficients``."""
     index = np.flatnonzero(jet.has_value)
     known = jet if len(index) == len(jet) else jet[index]
     y, weights = known.y.reshape(len(known), 1, -1), known.weights(0)
@@ -96,38 +96,38 @@ def _errors(features: Features, jet: Jet, coefficients: Array, samples: Index | 
 
 
 def _predictions(design: Array, coefficients: Array) -> Array:
-    """Return the values of networks ``coefficients`` (A, N + t, k) for rows of features (m, N + t): (m, A, k)."""
+    """Return the predictions (m, A, k) for rows of features (m, N + t) and coefficients (A, N + t, k)."""
     return (design @ stacked(coefficients)).reshape(len(design), len(coefficients), -1)
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut(Rule):
-    """The error on rows that were held out of the fit.
+    """The error on held-out rows.
 
     Parameters
     ----------
     held_out : Jet
     samples : array of shape (m,)
-        The numbers of these rows among all samples.
+        The indices of the held-out rows among all samples.
     """
 
     held_out: Jet
     samples: Index
 
     def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
-        """Return the errors at the values of these rows."""
+        """Return the errors at the values of the held-out rows."""
         return _errors(ridge.features, self.held_out, coefficients, self.samples)
 
 
 @dataclass(frozen=True)
 class GeneralizedCrossValidation(Rule):
-    """``RSS / n / (1 - df / n)^2``, with ``df`` the trace of the map from data to predictions.
+    """``RSS / n / (1 - df / n)^2``, with ``df`` the trace of the hat matrix.
 
-    ``n`` is the number of rows. Derivatives that count in the fit count here too.
+    ``n`` is the number of rows, including derivatives if they are in the loss of the fit.
     """
 
     def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
-        """Return the residuals of the values, so large that their mean square is the criterion."""
+        """Return the residuals of the values, scaled so that their mean square is the criterion."""
         found = _errors(ridge.features, ridge.jet, coefficients)
         n = row_count(ridge.jet, ridge.loss)
         left = np.maximum(1 - ridge.degrees_of_freedom(alphas) / n, EPS)
@@ -137,18 +137,17 @@ class GeneralizedCrossValidation(Rule):
 
 @dataclass(frozen=True)
 class LeaveOneOut(Rule):
-    """The mean square of the values' residuals when a sample leaves the fit, with its value and all its derivatives.
+    """The mean squared leave-one-out error of the values; a sample is left out with its value and all derivatives.
 
-    They are exact, from one factorisation (``Ridge.left_out``).
+    The errors are exact and need one factorisation (``Ridge.left_out``).
 
     Parameters
     ----------
     max_rows : int, default 4096
-        Where the samples have more rows in all (with more than 1000 neurons, in proportion fewer), a part of them
-        leaves in turn: those that ``representative_samples`` picks, which do not miss the few samples where the
-        function varies most.
+        If the samples have more rows (with more than 1000 neurons, proportionally fewer), only the samples chosen by
+        ``representative_samples`` are left out in turn, which include the few samples where the function varies most.
     multiples : array of shape (n,), optional
-        For how many samples of the fit each sample of ``Ridge.jet`` stands, if these are some of them.
+        The number of fitted samples that each sample of ``Ridge.jet`` represents, if it contains only some of them.
     """
 
     max_rows: int = 4096
@@ -159,7 +158,7 @@ class LeaveOneOut(Rule):
         return replace(self, max_rows=self.max_rows // 2)
 
     def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
-        """Return the errors of the samples that leave."""
+        """Return the leave-one-out errors of the chosen samples."""
         jet = ridge.jet
         stand_for = np.ones(len(jet)) if self.multiples is None else self.multiples
         weights = np.where(jet.has_value, jet.weights(0) * stand_for, 0.0)
@@ -171,17 +170,17 @@ class LeaveOneOut(Rule):
 
 
 def representative_samples(jet: Jet, weights: Array, n: int) -> tuple[Index, Array]:
-    """Pick ``n`` samples that stand for all, more densely where values and gradients are large.
+    """Return at most ``n`` representative samples, more densely where values and gradients are large.
 
-    Half of the samples are picked in proportion to their ``weights`` and half in proportion to ``weights (|y|^2 +
-    |g|^2)``, by equal steps along the cumulated sum, and each stands for the inverse of how likely it was picked, so
-    that sums over the samples stay right.
+    Half of the samples are drawn in proportion to their ``weights`` and half in proportion to ``weights (|y|^2 +
+    |g|^2)``, by equal steps along the cumulative sum. Each is weighted by the inverse of its probability, so that sums
+    over the samples are unbiased.
 
     Returns
     -------
     index : array of shape (m,)
     multiples : array of shape (m,)
-        For how many samples each of them stands.
+        The number of samples that each chosen sample represents.
     """
     known = np.flatnonzero(weights)
     if len(known) <= n:
@@ -198,7 +197,7 @@ def representative_samples(jet: Jet, weights: Array, n: int) -> tuple[Index, Arr
 
 
 def largest_near_best(alphas: Array, errors: Array, tolerance: float = TOLERANCE) -> int:
-    """Return the index of the largest alpha whose error is within ``tolerance`` of the best one (paper, section 5).
+    """Return the index of the largest alpha whose error is within ``tolerance`` of the lowest error (paper, section 5).
 
     >>> largest_near_best(np.array([1.0, 0.1, 0.01]), np.array([2.0, 1.04, 1.0]))
     1

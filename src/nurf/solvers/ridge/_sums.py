@@ -1,4 +1,4 @@
-"""Sums over rows of features, of which normal equations are made."""
+"""Sums over rows of features, for normal equations."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from nurf.networks import Features
 from nurf.networks._network import CACHED_ELEMENTS
 from nurf.solvers._rows import SlopeRows
 
-PANEL, PANELS = 512, 8  # columns of a large Gram matrix that are added to at once; from so many such panels on
-# Rounding over energy: the error of a Gram matrix in single precision is between 5e-9 and 1.1e-7 of its trace, in the
-# spectral norm (measured for widths from 0.0125 to 3.2; the smaller, the larger).
+PANEL, PANELS = 512, 8  # a Gram matrix of more than PANELS * PANEL columns is updated PANEL columns at a time
+# Rounding error relative to the energy: the error of a Gram matrix in single precision is between 5e-9 and 1.1e-7 of
+# its trace, in the spectral norm (measured for widths from 0.0125 to 3.2; it is larger for smaller widths).
 ROUNDING: dict[Precision, float] = {np.float64: 0.0, np.float32: float(np.finfo(np.float32).eps)}
 Parts = tuple[Array, Array, Array, float, float]  # Gram matrix, moments, energy, total weight, noise
 
 
 def add_square(gram: Array, rows: Array) -> None:
-    """Add ``rows^T rows`` to a matrix (N, N); if it is large, to the columns of its lower half, some at a time.
+    """Add ``rows^T rows`` to a matrix (N, N), in place.
 
-    So there is never a second matrix of that size. ``complete_square`` fills the upper half.
+    If the matrix is large, only its lower half is updated, some columns at a time, so that no second matrix of its size
+    is needed. ``complete_square`` fills the upper half.
     """
     if len(gram) <= PANELS * PANEL:
-        gram += rows.T @ rows  # one symmetric product: NumPy sees that both are the same array
+        gram += rows.T @ rows  # NumPy computes a symmetric product if both arrays are the same
         return
     for first in range(0, len(gram), PANEL):
         some = np.ascontiguousarray(rows[:, first : first + PANEL])
@@ -35,7 +36,7 @@ def add_square(gram: Array, rows: Array) -> None:
 
 
 def complete_square(gram: Array) -> None:
-    """Make a matrix that ``add_square`` has added to symmetric."""
+    """Fill the upper half of a matrix after the last ``add_square``, in place."""
     if len(gram) > PANELS * PANEL:
         for first in range(0, len(gram), PANEL):
             stop = first + PANEL
@@ -45,7 +46,7 @@ def complete_square(gram: Array) -> None:
 
 
 class ValueSums:
-    """The sums over values, from neuron ``first`` on."""
+    """Sums over values, for the neurons from ``first`` on."""
 
     def __init__(self, features: Features, jet: Jet, first: int) -> None:
         self.features, self.jet, self.first = features, jet, first
@@ -76,11 +77,11 @@ class ValueSums:
 
 
 class RoundedValueSums:
-    """The same of features in single precision.
+    """Sums over values, for features in single precision.
 
-    Only the products of neurons with each other are. Neurons are summed less their values ``s_n`` at the center of the
-    data: rounding is a share of what is summed, and would hide what features that vary little are beside their mean.
-    With ``u_n = phi_n - s_n``, ``<phi_n, phi_m> = <u_n, u_m> + s_n <1, u_m> + s_m <1, u_n> +
+    Only the products of neurons with each other are in single precision. The value ``s_n`` of a neuron at the center of
+    the data is subtracted first: rounding errors are relative to the terms of a sum, and would hide small variations of
+    a feature around its mean. With ``u_n = phi_n - s_n``, ``<phi_n, phi_m> = <u_n, u_m> + s_n <1, u_m> + s_m <1, u_n> +
     s_n s_m <1, 1>``.
     """
 
@@ -112,7 +113,7 @@ class RoundedValueSums:
         self.totals += roots @ sides
 
     def parts(self) -> Parts:
-        """Return the sums over all rows that were added, of the features as they are."""
+        """Return the sums over all rows that were added, for the features without subtraction."""
         N, t, first = self.features.n_neurons, len(self.features.tail), self.first
         shift, (weight, *_), gram = self.shift.astype(float), self.totals, self.gram
         ones, noise = self.sides[:N, 0], _mean_rounding(gram[first:N, : N - first], np.float32)
@@ -132,7 +133,7 @@ class RoundedValueSums:
 
 
 class SlopeSums:
-    """The sums over derivatives of one order, from neuron ``first`` on."""
+    """Sums over derivatives of one order, for the neurons from ``first`` on."""
 
     def __init__(self, features: Features, jet: Jet, order: int, first: int, dtype: Precision = np.float64) -> None:
         self.features, self.jet, self.order, self.first = features, jet, order, first
@@ -182,22 +183,23 @@ class SlopeSums:
 
 
 def _mean_rounding(square: Array, dtype: Precision) -> float:
-    """Return the rounding of a Gram matrix, for each neuron."""
+    """Return the rounding error of a Gram matrix, divided by the number of neurons."""
     return ROUNDING[dtype] * float(np.trace(square)) / max(1, len(square))
 
 
 def _empty(features: Features, first: int, k: int) -> tuple[Array, Array]:
-    """Return zeros for the Gram matrix and the moments: of all columns, or of the neurons from ``first`` > 0 on."""
+    """Return zeros for the Gram matrix and the moments: for all columns, or for the neurons from ``first`` > 0 on."""
     width = features.n_neurons - first if first else features.n_columns
     return np.zeros((features.n_columns, width)), np.zeros((width, k))
 
 
 @dataclass(frozen=True, eq=False)
 class SlopeBlock:
-    """A block of ``SlopeRows`` with the square roots of their weights: neuron ``n`` has ``slopes_kn columns_nc``.
+    """A block of ``SlopeRows`` times the square roots of their weights: neuron ``n`` has ``slopes_kn columns_nc``.
 
-    Where the derivatives of the monomials are the same at all points, only one combination of the points sees them:
-    that with the square roots of the weights. Then ``tail`` has one row, and so have slopes and targets beside it.
+    If the derivatives of the monomials are the same at all points, only one combination of the rows contributes to
+    products with the tail, with the square roots of the weights as coefficients. Then ``tail``, ``tail_slopes`` and
+    ``tail_targets`` have one row.
 
     Attributes
     ----------
@@ -205,7 +207,7 @@ class SlopeBlock:
     columns : array of shape (N, c)
     targets : array of shape (n, k, c)
     tail : array of shape (n, c, t) or (1, c, t)
-        The same components of the derivatives of the monomials.
+        The components of the derivatives of the monomials.
     tail_slopes : array of shape (n, N) or (1, N)
     tail_targets : array of shape (n, k, c) or (1, k, c)
     """
@@ -219,7 +221,7 @@ class SlopeBlock:
 
 
 def _slope_block(features: Features, jet: Jet, order: int, group: SlopeRows, block: slice, slopes: Array) -> SlopeBlock:
-    """Return a block of rows from the derivatives of the neurons there, which may be overwritten."""
+    """Return a block of rows, given the derivatives ``slopes`` of the neurons, which may be overwritten."""
     N, rows = features.n_neurons, group.index[block]
     normals = powers(features.hyperplanes.normals, order)
     roots = np.sqrt(jet.weights(1)[rows])

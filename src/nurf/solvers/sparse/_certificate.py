@@ -26,7 +26,7 @@ class Peaks:
     features : Features
         The neurons.
     moments : array of shape (N, k)
-        ``p(omega) = <r, sigma(omega)>`` there.
+        ``p(omega) = <r, sigma(omega)>`` at the maxima.
     """
 
     features: Features
@@ -38,7 +38,7 @@ class Peaks:
         return float(row_sizes(self.moments).max(initial=0.0))
 
     def __getitem__(self, index: Index) -> Peaks:
-        """Keep some of the peaks."""
+        """Return some of the peaks."""
         return Peaks(self.features[index], self.moments[index])
 
 
@@ -53,20 +53,20 @@ def find_peaks(
     widths: bool = False,
     also: Features | None = None,
 ) -> Peaks:
-    """Return local maxima of ``|p(omega)|``, from many starts that are advanced together.
+    """Return local maxima of ``|p(omega)|``, by ascent from many starts at once.
 
     Parameters
     ----------
     residual : Residual
     residual_jet : Jet
-        The residual at the points, with gradients if they are known: seeds are sampled from them.
+        The residual at the points, with gradients if they are known. Seeds are sampled with these gradients.
     activation : Activation
-        With one width. If widths are trained, seeds have widths of all sizes within the bounds.
+        An activation with one width. If widths are searched, seeds have random widths within the bounds.
     bounds : Bounds
     rng : numpy.random.Generator
     search : PeakSearch
     widths : bool
-        Whether widths are searched too.
+        Whether widths are also searched.
     also : Features, optional
         Further starts, such as the neurons of the network.
     """
@@ -87,7 +87,7 @@ def find_peaks(
 
 
 def seeds(jet: Jet, n: int, bounds: Bounds, rng: np.random.Generator, jitter: float) -> Hyperplanes:
-    """Return ``n`` hyperplanes, uniform, or half of them by ``Local`` if the residual has gradients that are known."""
+    """Return ``n`` hyperplanes, half of them from ``Local`` if gradients of the residual are known, others uniform."""
     domain = Ball(bounds.max_offset)
     local: Density = Local(jitter=jitter)
     if not (local.needs <= jet.known and np.any(jet.derivative_rows(1))):
@@ -98,11 +98,11 @@ def seeds(jet: Jet, n: int, bounds: Bounds, rng: np.random.Generator, jitter: fl
 
 
 def ascend(residual: Residual, features: Features, bounds: Bounds, n_steps: int, *, widths: bool = False) -> Peaks:
-    """Return the ends of ``n_steps`` steps that maximise ``|p(omega)|`` from all neurons of ``features`` together.
+    """Return the neurons after ``n_steps`` steps that increase ``|p(omega)|`` for all neurons of ``features`` at once.
 
-    Each step climbs ``v.p`` with ``v = p / |p|`` fixed, a lower bound that is exact at the start, within a trust
+    Each step increases ``v.p`` with ``v = p / |p|`` fixed, a lower bound that is exact at the start, within a trust
     region: by ``|H|^-1 g`` in the units of the chart, or along ``g`` if the activation lacks the derivatives for ``H``.
-    A step that does not gain is taken back and its radius quartered.
+    A step without gain is rejected and its radius divided by four.
     """
     n_derivatives = residual.moment_derivatives(features.activation)
     radius = np.ones(features.n_neurons)
@@ -128,7 +128,7 @@ def ascend(residual: Residual, features: Features, bounds: Bounds, n_steps: int,
 
 
 def _newton(gradients: Array, hessians: Array) -> Array:
-    """Return ``|H|^-1 g``, with the absolute values of the eigenvalues, none of them small."""
+    """Return ``|H|^-1 g``, where ``|H|`` has the absolute values of the eigenvalues, bounded away from zero."""
     eigenvalues, vectors = np.linalg.eigh(hessians)
     sizes = np.abs(eigenvalues)
     floor = np.maximum(1e-3 * sizes.max(axis=1, keepdims=True), 1e-3 * row_sizes(gradients)[:, None])
@@ -138,16 +138,17 @@ def _newton(gradients: Array, hessians: Array) -> Array:
 
 
 def _leaders(features: Features, sizes: Array, apart: float) -> Index:
-    """Return the neurons that are the largest within ``apart`` widths of themselves, largest first."""
+    """Return the neurons without a larger one closer than ``apart`` widths, largest first."""
     order = np.argsort(-sizes, kind="stable")
     near = distances(features, features)[np.ix_(order, order)] < apart
     return np.asarray(order[~np.any(np.tril(near, -1), axis=1)])
 
 
 def distances(first: Features, second: Features) -> Array:
-    """Return how far apart neurons are, in widths, of shape (N, M); ``(a, b)`` and ``(-a, -b)`` are the same place.
+    """Return the distances between neurons in units of widths, of shape (N, M); ``(-a, -b)`` is the same as ``(a, b)``.
 
-    ``sqrt(|a - a'|^2 + |b - b'|^2) / delta``, with the larger of both widths, plus the difference of their logarithms.
+    ``sqrt(|a - a'|^2 + |b - b'|^2) / delta``, with the larger of the two widths as ``delta``, plus the absolute
+    difference of the logarithms of the widths.
     """
     p, r = (np.column_stack([f.hyperplanes.normals, f.hyperplanes.offsets]) for f in (first, second))
     squares = np.sum(p**2, axis=1)[:, None] + np.sum(r**2, axis=1) - 2 * np.abs(p @ r.T)

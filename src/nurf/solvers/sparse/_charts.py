@@ -1,4 +1,4 @@
-"""Coordinates for the inner weights: tangents of the sphere, the offset, and by choice the logarithm of the width."""
+"""Coordinates for the inner weights: tangents of the sphere, the offset, and optionally the logarithm of the width."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nurf.networks._hyperplanes import normalised
 
 @dataclass(frozen=True)
 class Bounds:
-    """The inner weights that are searched: ``|b| <= max_offset``, and widths between two numbers."""
+    """Bounds of the inner weights: ``|b| <= max_offset``, and widths between ``narrowest`` and ``widest``."""
 
     max_offset: float
     narrowest: float = 0.0
@@ -35,7 +35,7 @@ class Chart:
 
     @cached_property
     def tangents(self) -> Array:
-        """``Q`` for each neuron, of shape (N, d, d - 1): a Householder reflection without its first column."""
+        """The matrices ``Q``, Householder reflections without their first column, of shape (N, d, d - 1)."""
         a = self.features.hyperplanes.normals
         v = a.copy()
         v[:, 0] += np.where(a[:, 0] >= 0, 1.0, -1.0)
@@ -49,7 +49,7 @@ class Chart:
 
     @cached_property
     def units(self) -> Array:
-        """What a step of size one is: the width along ``t`` and ``b``, a factor of e in the width; (N, q)."""
+        """Units of the coordinates: the width for ``t`` and ``b``, 1 for ``log delta``; of shape (N, q)."""
         width = np.broadcast_to(np.asarray(self.features.activation.scale, float), self.features.n_neurons)
         result = np.repeat(width[:, None], self.n_coordinates, axis=1)
         if self.widths:
@@ -57,13 +57,16 @@ class Chart:
         return result
 
     def gradients(self, ambient: Array) -> Array:
-        """Return derivatives by the coordinates (N, q) from those by ``(a, b, ...)`` (N, d + 1 ...)."""
+        """Return derivatives with respect to the coordinates (N, q), given derivatives by ``(a, b, ...)``."""
         d = self.features.hyperplanes.dimension
         along = np.einsum("ndt,nd->nt", self.tangents, ambient[:, :d])
         return np.concatenate([along, ambient[:, d:]], axis=1)
 
     def hessians(self, ambient: Array, gradients: Array) -> Array:
-        """Return second derivatives by the coordinates (N, q, q); the sphere bends by ``-(a.grad)``."""
+        """Return second derivatives with respect to the coordinates (N, q, q).
+
+        The curvature of the sphere adds ``-(a.grad)`` to the diagonal.
+        """
         planes = self.features.hyperplanes
         d, Q = planes.dimension, self.tangents
         result = np.empty((len(planes), self.n_coordinates, self.n_coordinates))
@@ -76,7 +79,7 @@ class Chart:
         return result
 
     def blocked(self, ascent: Array) -> Mask:
-        """Return which coordinates (N, q) are at a bound that the direction ``ascent`` (N, q) would leave."""
+        """Return which coordinates (N, q) are at a bound that the direction ``ascent`` (N, q) would violate."""
         result = np.zeros(ascent.shape, dtype=bool)
         offset = self.features.hyperplanes.dimension - 1
         offsets = self.features.hyperplanes.offsets

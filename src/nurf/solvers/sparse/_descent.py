@@ -1,4 +1,4 @@
-"""Damped Newton descent, for objectives that set outer weights to zero; and the objective in outer weights alone."""
+"""Damped Newton descent for objectives with sparse outer weights, and the objective in outer weights alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Point(Protocol):
         ...
 
     def derivatives(self) -> tuple[Array, Array, Array]:
-        """Return the gradient (m,), a model of the Hessian (m, m) and the scale of damping (m,)."""
+        """Return the gradient (m,), a model of the Hessian (m, m) and the scale ``D`` of damping (m,)."""
         ...
 
     def moved(self, step: Array) -> Self:
@@ -41,9 +41,9 @@ P = TypeVar("P", bound=Point)
 
 
 def descend(point: P, *, max_steps: int, tolerance: float, stall: float = 1e-12) -> P:
-    """Return the end of steps ``-(H + lambda D)^-1 g``, with ``lambda`` raised until the objective falls.
+    """Return the point after steps ``-(H + lambda D)^-1 g``, with ``lambda`` increased until the objective decreases.
 
-    They end if the optimality conditions hold up to ``tolerance``, after ``max_steps`` steps, or if a step gains less
+    Steps end if the optimality conditions hold up to ``tolerance``, after ``max_steps`` steps, or if a step gains less
     than ``stall`` relative to the objective.
     """
     damping = FIRST_DAMPING
@@ -67,7 +67,7 @@ def descend(point: P, *, max_steps: int, tolerance: float, stall: float = 1e-12)
 
 
 def damped_step(gradient: Array, hessian: Array, damping: Array) -> Array | None:
-    """Return ``-(H + diag(damping))^-1 g``, or None if that matrix is not positive definite, or nearly so."""
+    """Return ``-(H + diag(damping))^-1 g``, or None if that matrix is not, or barely, positive definite."""
     if not len(gradient):
         return gradient
     matrix = hessian.copy()
@@ -91,9 +91,9 @@ class OuterPoint:
     energy : float
         Half the mean square of the data.
     coefficients : array of shape (N + t, k)
-        The outer weights, none of them zero, then those of the tail.
+        The outer weights, none of them zero, then the coefficients of the tail.
     kept : array of shape (N,)
-        Which of the neurons at the start are left.
+        The indices of the remaining neurons among the neurons at the start.
     penalty : Penalty
     alpha : float
     """
@@ -121,7 +121,7 @@ class OuterPoint:
         )
 
     def derivatives(self) -> tuple[Array, Array, Array]:
-        """Return the gradient, the Hessian and the scale of damping, all coefficients of the first output first."""
+        """Return the gradient, the Hessian and the scale of damping, with the coefficients of each output together."""
         gradient = -self._pull
         gradient[: len(self.kept)] += self.alpha * self.penalty.gradient(self._coef)
         rows, k = self.coefficients.shape
@@ -150,14 +150,14 @@ class OuterPoint:
 
     @cached_property
     def _pull(self) -> Array:
-        """Minus the derivative of the loss, of shape (N + t, k)."""
+        """The negative gradient of the loss, of shape (N + t, k)."""
         return np.asarray(self.moments - self.gram @ self.coefficients)
 
 
 def add_penalty(hessian: Array, coef: Array, stride: int, penalty: Penalty, alpha: float) -> None:
     """Add ``alpha`` times the second derivatives of ``psi(|c_n|)`` to a Hessian whose outputs are ``stride`` apart.
 
-    They are ``psi' (I - v v^T) / |c| + psi'' v v^T`` with ``v = c / |c|``.
+    The second derivatives are ``psi' (I - v v^T) / |c| + psi'' v v^T`` with ``v = c / |c|``.
     """
     sizes = np.maximum(row_sizes(coef), np.finfo(float).tiny)
     units = coef / sizes[:, None]
@@ -171,7 +171,7 @@ def add_penalty(hessian: Array, coef: Array, stride: int, penalty: Penalty, alph
 
 
 def damping_scale(gram: Array, n_outputs: int) -> Array:
-    """Return the diagonal of the Gram matrix with a positive floor, once for each output."""
+    """Return the diagonal of the Gram matrix with a positive floor, repeated for each output."""
     diagonal = np.diag(gram)
     floor = 1e-8 * diagonal.max(initial=0.0) + np.finfo(float).tiny
     return np.tile(np.maximum(diagonal, floor), n_outputs)
@@ -180,7 +180,7 @@ def damping_scale(gram: Array, n_outputs: int) -> Array:
 def same_side(before: Array, after: Array, penalty: Penalty) -> Mask:
     """Return which neurons (N,) did not cross zero from ``before`` (N, k) to the first rows of ``after``.
 
-    If the penalty is not sparse, all of them.
+    If the penalty is not sparse, the result is true for all neurons.
     """
     if not penalty.sparse:
         return np.ones(len(before), dtype=bool)

@@ -1,9 +1,9 @@
 """The Gauss-Newton matrix of all weights of a network, from sums over samples.
 
-A column of the Jacobian of rows of order q is a sum of functions of ``x`` times tensors that do not depend on it: for
-outer weights ``sigma^(q) a^q``, for coordinates of the inner weights its derivatives. So the sum over all components of
-a derivative costs one symmetric product, whatever their number: with functions ``F`` (m, P) and tensors ``V``, it is
-``(V V^T) o (F^T W F)``, element by element.
+A column of the Jacobian of rows of order q is a sum of functions of ``x`` times tensors that do not depend on ``x``:
+``sigma^(q) a^q`` for outer weights, its derivatives for coordinates of the inner weights. The sum over all components
+of a derivative therefore costs one symmetric product, whatever their number: with functions ``F`` (m, P) and tensors
+``V``, it is ``(V V^T) o (F^T W F)``, element by element.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from nurf.solvers.sparse._misfit import Misfit, Rows
 
 
 def gauss_newton_gram(misfit: Misfit, chart: Chart) -> Array:
-    """Return ``J^T W J`` for unit outer weights, columns: neurons, tail, then each coordinate of all neurons.
+    """Return ``J^T W J`` for unit outer weights, with columns for neurons, tail, then each coordinate of all neurons.
 
-    Outer weights multiply it afterwards (``expand_gram``), whatever the number of outputs.
+    ``expand_gram`` multiplies it by the outer weights, for any number of outputs.
     """
     size = chart.features.n_columns + chart.features.n_neurons * chart.n_coordinates
     gram = np.zeros((size, size))
@@ -42,7 +42,7 @@ def gauss_newton_gram(misfit: Misfit, chart: Chart) -> Array:
 
 
 def _add_products(result: Array, rows: Rows, chart: Chart, terms: Terms | None = None) -> None:
-    """Add the weighted sums of products of the functions to ``result``; with ``terms`` those of directional rows."""
+    """Add the weighted sums of products of functions, or of ``terms`` for directional rows, to ``result``."""
     roots = np.sqrt(rows.weights)[:, None]
     for block in row_blocks(len(rows.X), len(result) if terms is None else len(terms.functions)):
         functions = jacobian_functions(chart, rows.X[block], rows.order) * roots[block]
@@ -52,11 +52,11 @@ def _add_products(result: Array, rows: Rows, chart: Chart, terms: Terms | None =
 
 
 def jacobian_functions(chart: Chart, X: Array, order: int) -> Array:
-    """Return the functions that the Jacobian of rows of one order is made of at the points, of shape (m, P).
+    """Return the functions in the Jacobian of rows of one order at the points, of shape (m, P).
 
-    They are ``sigma^(q)`` of all neurons, the components of the derivatives of the monomials (none beyond the degree of
-    the tail), and of all neurons ``sigma^(q+1) (x.Q_i)``, ``sigma^(q+1)``, and with widths
-    ``(s - 1 - q) sigma^(q) - u sigma^(q+1)``. For values (q = 0) they are the columns of the Jacobian themselves.
+    The functions are ``sigma^(q)`` of all neurons, the components of the derivatives of the monomials (none beyond the
+    degree of the tail), and ``sigma^(q+1) (x.Q_i)``, ``sigma^(q+1)``, and with widths ``(s - 1 - q) sigma^(q) -
+    u sigma^(q+1)`` of all neurons. For values (q = 0) they are the columns of the Jacobian.
     """
     features, m = chart.features, len(X)
     N, d = features.hyperplanes.normals.shape
@@ -78,15 +78,15 @@ def jacobian_functions(chart: Chart, X: Array, order: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The terms, functions times tensors, that the columns of the Jacobian are sums of.
+    """The terms, functions times tensors, whose sums are the columns of the Jacobian.
 
     Attributes
     ----------
     functions : array of shape (Q,)
-        Which of the ``jacobian_functions`` each term has.
+        The index of the function of each term in ``jacobian_functions``.
     tensors : array of shape (Q, C)
     owners : array of shape (Q,)
-        Which column of the Jacobian each term belongs to.
+        The column of the Jacobian to which each term belongs.
     n_functions, size : int
         The numbers of functions and of columns.
     """
@@ -99,7 +99,7 @@ class Terms:
 
     @classmethod
     def of(cls, chart: Chart, order: int) -> Terms:
-        """Return the terms of derivatives of one order: one for each function, and those that turn ``a`` in ``a^q``."""
+        """Return the terms of one order: one for each function, and further terms for the derivatives of ``a^q``."""
         features, a = chart.features, chart.features.hyperplanes.normals
         N, d = a.shape
         t, q = len(features.tail), chart.n_coordinates
@@ -140,7 +140,8 @@ class Terms:
 def expand_gram(gram: Array, coef: Array, n_outer: int) -> Array:
     """Return the Gauss-Newton matrix of all weights from the Gram matrix for unit outer weights.
 
-    Outer weights of one output have the block ``G_oo``, outer and inner ones ``G_oi c``, inner ones ``G_ii o (c.c')``.
+    The block of the outer weights of one output is ``G_oo``, of outer and inner weights ``G_oi c``, and of inner
+    weights ``G_ii o (c.c')``.
     """
     k, q = coef.shape[1], (len(gram) - n_outer) // max(len(coef), 1)
     size = n_outer * k

@@ -1,12 +1,12 @@
 """The loss of a network with trained neurons, and its residual.
 
-The loss is the one of ridge regression, now over all weights. With the rows ``B`` of the row model, each a linear
-functional ``<B, D^q f(x_k)>`` of the network (a value, a partial derivative, a directional derivative, an entry of a
-Hessian), and the weight ``W`` of all values, it is (paper, eq. 1.1)::
+The loss is the same as in ridge regression, as a function of all weights. With the rows ``B`` of the row model, each a
+linear functional ``<B, D^q f(x_k)>`` of the network (a value, a partial derivative, a directional derivative, an entry
+of a Hessian), and the weight ``W`` of all values, it is (paper, eq. 1.1)::
 
     L(f) = 1 / (2 W) sum_rows w_k (<B, D^q f(x_k)> - y_B)^2,
 
-where ``w_k`` is the weight of the sample, times that of the derivatives of order q in ``Loss``; outputs are added up.
+where ``w_k`` is the weight of the sample, times the weight of derivatives of order q in ``Loss``; outputs are added up.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DERIVATIVES = (ShallowNetwork.value, ShallowNetwork.gradient, ShallowNetwork.hes
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of one order at ``m`` points, the same components at each point.
+    """Rows of one order at ``m`` points, with the same components at each point.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Rows:
         ``w_k / W``.
     targets : array of shape (m, k, c)
     columns : array of shape (c,)
-        The components of the derivatives that the rows are.
+        The components of the derivatives.
     frames : array of shape (m, d), or None
         The directions of directional derivatives, which have no ``columns``.
     """
@@ -61,7 +61,7 @@ class Rows:
         return math.comb(self.X.shape[1] + self.order - 1, self.order)
 
     def of(self, network: ShallowNetwork) -> Array:
-        """Return the rows of a network with coefficients of shape (N + t, k), of shape (m, k, c)."""
+        """Return the rows (m, k, c) of a network with coefficients of shape (N + t, k)."""
         m, d = self.X.shape
         derivatives = DERIVATIVES[self.order](network, self.X).reshape(m, -1, *[d] * self.order)
         tensors = components(derivatives, self.order)
@@ -82,14 +82,14 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Misfit:
-    """Half the weighted mean of the squared residuals of values, and of the derivatives that count.
+    """Half the weighted mean of the squared residuals of values and derivatives.
 
     Parameters
     ----------
     jet : Jet
         The data, in the units in which the network is trained.
     loss : Loss
-        How much derivatives count; by default not at all.
+        The weights of the derivatives, by default zero.
     """
 
     jet: Jet
@@ -100,7 +100,7 @@ class Misfit:
 
     @cached_property
     def rows(self) -> tuple[Rows, ...]:
-        """The rows that are known, those of the values first."""
+        """The known rows, values first."""
         return tuple(self._rows())
 
     def _rows(self) -> Iterator[Rows]:
@@ -120,11 +120,11 @@ class Misfit:
 
     @property
     def order(self) -> int:
-        """The highest order of derivatives that counts."""
+        """The highest order of derivatives in the loss."""
         return max(rows.order for rows in self.rows)
 
     def require(self, activation: Activation) -> None:
-        """Raise unless the activation has the derivatives by which inner weights are trained."""
+        """Raise an error if the activation lacks the derivatives that training inner weights needs."""
         activation.require(self.order + 1)
 
     def residual(self, network: ShallowNetwork) -> Residual:
@@ -138,25 +138,25 @@ class Misfit:
         return Residual(self.rows, tuple(tensors), loss)
 
     def minus(self, network: ShallowNetwork) -> Misfit:
-        """Return the misfit to what a network leaves of the data."""
+        """Return the misfit to the residual of a network."""
         return replace(self, jet=residual_jet(self.jet, network, set(self.loss.kinds)))
 
 
 def residual_jet(jet: Jet, network: ShallowNetwork, kinds: set[str]) -> Jet:
-    """Return what a network with coefficients of shape (N + t, k) leaves of values and of some derivatives."""
+    """Return the residual of values and some derivatives, for a network with coefficients of shape (N + t, k)."""
     same = ShallowNetwork(network.features, network.coefficients.reshape(-1, *jet.y.shape[1:]))
     return jet - same.jet(jet.X, kinds)
 
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """What a network leaves of the data, each row times its weight.
+    """The residual of a network, each row times its weight.
 
     Attributes
     ----------
     rows : tuple of Rows
     tensors : tuple of arrays of shapes (m, k, C)
-        ``T_k = sum_B w_k (y_B - <B, D^q f(x_k)>) B / W`` at the points of each of the ``rows``.
+        ``T_k = sum_B w_k (y_B - <B, D^q f(x_k)>) B / W`` at the points of each element of ``rows``.
     loss : float
     """
 
@@ -165,10 +165,10 @@ class Residual:
     loss: float
 
     def moments(self, features: Features, n_derivatives: int = 0) -> Moments:
-        """Return ``p(omega) = <r, sigma(omega)>`` at the neurons of ``features``, and what its derivatives need.
+        """Return ``p(omega) = <r, sigma(omega)>`` at the neurons of ``features``, with the sums for its derivatives.
 
         With ``z = (x, 1)`` and ``omega = (a, b)``, rows of order q contribute ``sum_k sigma^(q)(omega.z_k) <T_k, a^q>``
-        to ``p``. Its derivatives follow from the sums of ``sigma^(q+j)(omega.z_k) T_k z_k^j``, which are products of
+        to ``p``. The derivatives follow from the sums of ``sigma^(q+j)(omega.z_k) T_k z_k^j``, which are products of
         matrices (N, m) and (m, ...).
         """
         N, D = features.n_neurons, features.hyperplanes.dimension + 1
@@ -187,7 +187,7 @@ class Residual:
         return Moments(features, sums)
 
     def moment_derivatives(self, activation: Activation) -> int:
-        """Return how many derivatives of the moments there are for an activation, at most two."""
+        """Return the number of derivatives of the moments that an activation allows, at most two."""
         return min(2, activation.n_derivatives - max(rows.order for rows in self.rows))
 
     def tail_moments(self, features: Features) -> Array:

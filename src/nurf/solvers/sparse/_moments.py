@@ -1,4 +1,4 @@
-"""Moments ``p(omega) = <r, sigma(omega)>`` of a residual against neurons, and their derivatives by inner weights."""
+"""Moments ``p(omega) = <r, sigma(omega)>`` of a residual against neurons, and their derivatives."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from nurf.networks import Features
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """``p(omega)`` and its derivatives at ``N`` neurons, by ``omega = (a, b)`` and by the logarithm of the width.
+    """``p(omega)`` at ``N`` neurons, and its derivatives with respect to ``omega = (a, b)`` and ``log delta``.
 
     With the tensors ``T_k`` of the residual of order q, ``p`` is a sum of ``sigma^(q)(omega.z_k) <T_k, a^q>`` over rows
-    and orders. A factor ``z_k = (x_k, 1)`` comes from each derivative of ``sigma^(q)``, a derivative of ``a^q`` is that
-    of a polynomial, and ``d/d log delta sigma^(j) = (s - 1 - j) sigma^(j) - (omega.z) sigma^(j+1)``.
+    and orders. Each derivative of ``sigma^(q)`` gives a factor ``z_k = (x_k, 1)``, ``a^q`` is a polynomial in ``a``,
+    and ``d/d log delta sigma^(j) = (s - 1 - j) sigma^(j) - (omega.z) sigma^(j+1)`` for the width ``delta``.
 
     Attributes
     ----------
     features : Features
         The neurons.
     sums : dict of lists of arrays of shapes (N, k, C), (N, k, C, D), (N, k, C, D, D) with D = d + 1
-        ``sum_k sigma^(q+j)(omega.z_k) T_k z_k^j`` for each order q and j = 0, 1, 2, as far as they are needed.
+        ``sum_k sigma^(q+j)(omega.z_k) T_k z_k^j`` for each order q and j = 0, 1, 2, up to the needed derivative.
     """
 
     features: Features
@@ -34,14 +34,14 @@ class Moments:
 
     @cached_property
     def values(self) -> Array:
-        """``p``, of shape (N, k)."""
+        """The moments ``p``, of shape (N, k)."""
         a = self.features.hyperplanes.normals
         return np.asarray(sum(np.einsum("nkc,nc->nk", m[0], powers(a, q)) for q, m in self.sums.items()))
 
     def gradients(self, directions: Array, widths: bool = False) -> Array:
         """Return the derivatives of ``v.p`` for ``v = directions`` (N, k), of shape (N, D), or (N, D + 1) with widths.
 
-        The last is by ``log delta``.
+        The last column is the derivative with respect to ``log delta``.
         """
         a, omega, s = self._neurons
         N, d = a.shape
@@ -80,7 +80,7 @@ class Moments:
         return result if widths else result[:, :-1, :-1]
 
     def where(self, mask: Mask, other: Moments) -> Moments:
-        """Return these moments at the neurons where ``mask`` is true, those of ``other`` elsewhere."""
+        """Return moments with the neurons of ``self`` where ``mask`` is true, and of ``other`` elsewhere."""
         count = len(mask)
         features = (self.features + other.features)[np.arange(count) + np.where(mask, 0, count)]
         sums = {
@@ -93,7 +93,7 @@ class Moments:
         return Moments(features, sums)
 
     def _along(self, directions: Array) -> Iterator[tuple[int, list[Array]]]:
-        """Yield each order, and its sums with outputs added up along ``directions``: (N, C), (N, C, D), ..."""
+        """Yield each order, and its sums contracted with ``directions`` over outputs, of shapes (N, C, ...)."""
         for q, sums in self.sums.items():
             yield q, [np.einsum("nk...,nk->n...", m, directions) for m in sums]
 

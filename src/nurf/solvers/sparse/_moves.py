@@ -16,9 +16,10 @@ from nurf.solvers.sparse._penalties import row_sizes
 
 
 def insert(point: JointPoint, peaks: Peaks, options: SparseOptions, room: int | None = None) -> JointPoint:
-    """Return the point with neurons where the certificate is violated, each with the weight that is best if alone.
+    """Return the point with new neurons where the certificate is violated.
 
-    The largest peaks come first, as many as ``options`` and ``room`` allow; none is too close to a neuron.
+    Each gets the outer weight that is optimal if it is the only new neuron. The largest peaks are inserted, up to the
+    number that ``options`` and ``room`` allow, except peaks too close to a neuron.
     """
     objective, network = point.objective, point.network
     features = network.features
@@ -35,8 +36,8 @@ def insert(point: JointPoint, peaks: Peaks, options: SparseOptions, room: int | 
 
 
 def prune(point: JointPoint, max_steps: int = 50) -> JointPoint:
-    """Return the point with the best outer weights for its hyperplanes, without the neurons that become zero."""
-    network = keep(point.network, row_sizes(point.network.coef) > 0)  # descent does not leave zero
+    """Return the point with optimal outer weights for its hyperplanes, without neurons whose weights become zero."""
+    network = keep(point.network, row_sizes(point.network.coef) > 0)  # descent does not move weights away from zero
     solved = descend(point.objective.outer(network), max_steps=max_steps, tolerance=1e-3)
     stays = np.zeros(network.features.n_neurons, dtype=bool)
     stays[solved.kept] = True
@@ -45,7 +46,7 @@ def prune(point: JointPoint, max_steps: int = 50) -> JointPoint:
 
 
 def train(point: JointPoint, options: SparseOptions) -> JointPoint:
-    """Return the point after joint training of all weights, or block after block of neurons if there are too many."""
+    """Return the point after training of all weights, jointly or, if there are too many, in blocks of neurons."""
     weights = point.chart.n_coordinates + point.network.coefficients.shape[1]
     size = max(1, options.max_joint_weights // weights)
     tolerance = options.tolerance / 2
@@ -60,7 +61,7 @@ def train(point: JointPoint, options: SparseOptions) -> JointPoint:
 
 
 def _train_first(point: JointPoint, size: int, n_steps: int) -> JointPoint:
-    """Train the first ``size`` neurons and the tail, the others as they are; put them behind the others."""
+    """Return the point after training the first ``size`` neurons and the tail, with these neurons moved to the end."""
     network = point.network
     first = np.arange(network.features.n_neurons) < size
     rest = keep(network, ~first)
@@ -72,9 +73,9 @@ def _train_first(point: JointPoint, size: int, n_steps: int) -> JointPoint:
 
 
 def merge(point: JointPoint, options: SparseOptions) -> JointPoint:
-    """Return the point with neurons that are close to each other merged: without the weaker one if that costs nothing.
+    """Return the point with close neurons merged: the weaker one is removed if the objective does not grow.
 
-    Closest pairs come first.
+    The closest pairs are tried first.
     """
     features = point.network.features
     N = features.n_neurons
@@ -91,7 +92,7 @@ def merge(point: JointPoint, options: SparseOptions) -> JointPoint:
         stays[here[np.argmin(row_sizes(point.network.coef[here]))]] = False
         trial = train(prune(replace(point, network=keep(point.network, stays))), trial_options)
         if trial.value <= point.value * (1 + 1e-9):
-            if trial.network.features.n_neurons < len(names) - 1:  # training deleted others too: look again
+            if trial.network.features.n_neurons < len(names) - 1:  # training also deleted others: find pairs again
                 return merge(trial, options)
             point, names = trial, names[stays]
     return point
@@ -100,8 +101,8 @@ def merge(point: JointPoint, options: SparseOptions) -> JointPoint:
 def remove_redundant(point: JointPoint, options: SparseOptions) -> JointPoint:
     """Return the point without neurons whose removal, after training, lowers the objective; itself if there are none.
 
-    Concave penalties leave such neurons. The candidates are those for which ``removal_costs`` says so: all of them, a
-    quarter of them, or the first one, whichever lowers the objective first.
+    Concave penalties can leave such neurons. Removed are all neurons with negative ``removal_costs``, a quarter of
+    them, or the first one, whichever lowers the objective first.
     """
     costs = removal_costs(point)
     order = np.argsort(costs)[: np.count_nonzero(costs < 0)]
@@ -116,7 +117,7 @@ def remove_redundant(point: JointPoint, options: SparseOptions) -> JointPoint:
 
 
 def exchange(point: JointPoint, peaks: Peaks, options: SparseOptions) -> JointPoint:
-    """Return the point with the neurons that are missed least replaced by peaks, or itself if that is better.
+    """Return the point with the least important neurons replaced by peaks, or itself if that is no better.
 
     An eighth of the neurons is tried first, then one.
     """
@@ -132,7 +133,7 @@ def exchange(point: JointPoint, peaks: Peaks, options: SparseOptions) -> JointPo
 
 
 def removal_costs(point: JointPoint) -> Array:
-    """Return by how much the objective would grow without each of the neurons, by its quadratic model, of shape (N,).
+    """Return the increase of the objective if each neuron is removed, by its quadratic model, of shape (N,).
 
     With the Hessian ``H`` of the loss, setting ``c_n`` to zero costs
     ``c_n^T [H^-1]_nn^-1 c_n / 2 + alpha (psi'(|c_n|) |c_n| - psi(|c_n|))``.

@@ -1,4 +1,4 @@
-"""The objective of sparse training as a function of all weights, with the derivatives that descent takes."""
+"""The objective of sparse training as a function of all weights, with the derivatives for descent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nurf.solvers.sparse._misfit import Misfit, Residual
 from nurf.solvers.sparse._moments import Moments
 from nurf.solvers.sparse._penalties import Penalty, row_sizes
 
-LONGEST_STEP = 3.0  # of an inner weight, in units of the chart: beyond it the linearisation says nothing
+LONGEST_STEP = 3.0  # of an inner weight, in units of the chart: the linearisation does not hold beyond it
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Objective:
     penalty : Penalty
     alpha : float
     bounds : Bounds
-        The inner weights among which neurons are searched.
+        The bounds of the inner weights.
     widths : bool
         Whether the widths are trained, one for each neuron.
     """
@@ -58,14 +58,14 @@ class Objective:
 
 @dataclass(frozen=True, eq=False)
 class JointPoint:
-    """A network as a point of descent, in all its weights: coefficients of each output, then those of the chart."""
+    """A network as a point of descent in all weights: the coefficients of each output, then the coordinates."""
 
     objective: Objective
     network: ShallowNetwork
 
     @cached_property
     def residual(self) -> Residual:
-        """What the network leaves of the data."""
+        """The residual of the network."""
         return self.objective.misfit.residual(self.network)
 
     @cached_property
@@ -83,9 +83,8 @@ class JointPoint:
     def violation(self) -> float:
         """The largest violation of the optimality conditions, in units of ``alpha``.
 
-        By the outer weights it is ``|p - alpha psi' c / |c||``. By the inner ones it is the derivatives of
-        ``p.c / |c|`` in the units of the chart, except those that point out of the bounds. By the tail it is its
-        moments.
+        For outer weights it is ``|p - alpha psi' c / |c||``; for inner weights the derivatives of ``p.c / |c|`` in the
+        units of the chart, except derivatives that point out of the bounds; for the tail its moments.
         """
         objective, coef = self.objective, self.network.coef
         outer = objective.penalty.distance(coef, self._moments.values, objective.alpha)
@@ -112,12 +111,12 @@ class JointPoint:
 
     @cached_property
     def _ascent(self) -> Array:
-        """Minus the derivative of the loss by the coordinates of the chart, of shape (N, q)."""
+        """The negative gradient of the loss with respect to the coordinates of the chart, of shape (N, q)."""
         return self.chart.gradients(self._ambient)
 
     @property
     def degrees_of_freedom(self) -> float:
-        """How many of the weights the values determine: all of them if no derivatives count.
+        """The number of weights that the values determine: all of them if the loss has no derivatives.
 
         The trace of ``G^-1 G_0``, with the Gauss-Newton matrices ``G`` of all rows and ``G_0`` of the values.
         """
@@ -135,8 +134,8 @@ class JointPoint:
     def derivatives(self) -> tuple[Array, Array, Array]:
         """Return the gradient, the model of the Hessian and the scale of damping.
 
-        The model is the Gauss-Newton matrix, the Hessian of the penalty, and of the second derivatives of the residual
-        the positive part, if the activation has them.
+        The model is the sum of the Gauss-Newton matrix, the Hessian of the penalty, and the positive part of the second
+        derivatives of the residual, if the activation has them.
         """
         objective, network, chart = self.objective, self.network, self.chart
         coef, N, k = network.coef, network.features.n_neurons, network.coefficients.shape[1]

@@ -1,4 +1,4 @@
-"""The numbers of the heuristic by which sparse problems are solved."""
+"""The settings of the heuristic that solves sparse problems."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class PeakSearch:
-    """How thoroughly the certificate is searched.
+    """The effort of the search for maxima of the certificate.
 
     Parameters
     ----------
     n_seeds : int
-        Hyperplanes at which it is evaluated. If gradients of the residual are known, half of them come from its local
-        density, the rest is uniform.
+        Number of random hyperplanes at which the certificate is evaluated. If gradients of the residual are known, half
+        of them come from its local density, the rest is uniform.
     n_starts : int
-        The best of them, from which it is maximised.
+        Number of the best seeds from which the certificate is maximised.
     n_steps : int
-        Newton steps of each.
+        Number of Newton steps from each start.
     """
 
     n_seeds: int = 600
@@ -25,53 +25,55 @@ class PeakSearch:
     n_steps: int = 4
 
     def finer(self, factor: int = 4) -> PeakSearch:
-        """Return a search with ``factor`` times as many seeds and starts, and twice as many steps."""
+        """Return a search with ``factor`` times the number of seeds and starts, and twice the number of steps."""
         return PeakSearch(factor * self.n_seeds, factor * self.n_starts, 2 * self.n_steps)
 
 
 @dataclass(frozen=True)
 class SparseOptions:
-    """How sparse problems are solved, and which alphas are tried.
+    """The settings of the solver for sparse problems, and of the path of alphas.
 
     Parameters
     ----------
     tolerance : float
-        Violations of the optimality conditions and of the certificate that are accepted, in units of ``alpha``.
+        Accepted violation of the optimality conditions and of the certificate, in units of ``alpha``.
     max_rounds : int
-        Rounds of insertion, training and deletion for each alpha.
+        Largest number of rounds of insertion, training and deletion for each alpha.
     max_steps : int
-        Gauss-Newton steps of a round.
+        Largest number of Gauss-Newton steps in a round.
     search : PeakSearch
-        How neurons to insert are searched. The end is certified by ``search.finer()``.
+        The search for neurons to insert. The final network is certified by ``search.finer()``.
     looseness : float
-        Tolerance of training between insertions, relative to the violation of the certificate: weights that the next
-        insertion moves again need not be exact.
+        Tolerance of training between insertions, relative to the violation of the certificate: weights that change
+        again after the next insertion need not be exact.
     min_insertions, neurons_per_insertion : int
         A round inserts at most ``max(min_insertions, N // neurons_per_insertion)`` neurons into a network of ``N``.
-        Each gets the weight that is best if it comes alone, so that many at once overshoot.
+        Each gets the weight that is optimal for it alone, so that many at once overshoot.
     insertion_distance : float
-        No neuron is inserted within this distance of another one, in widths: training moves that one there.
+        No neuron is inserted within this distance of another neuron, in widths: training moves the existing neuron.
     merge_distance : float
         Neurons within this distance of each other, in widths, are merged if the objective does not grow.
     merge_steps : int
-        Gauss-Newton steps by which a merger is judged.
+        Number of Gauss-Newton steps after a merger, before the objective is compared.
     exchange_gain : float
-        If ``max_neurons`` is reached, neurons are exchanged for others as long as this lowers the objective by this
-        share. Below that, rounds cost more than they gain.
+        If ``max_neurons`` is reached, neurons are exchanged as long as this lowers the objective by this relative
+        amount. Smaller gains are not worth a round.
     max_joint_weights : int
-        Up to so many weights are trained by one Gauss-Newton matrix, and more in blocks of neurons, one after the
-        other. The matrix is factorised in every step: beyond that its cube costs more than the sums over samples.
+        Largest number of weights that are trained with one Gauss-Newton matrix. More weights are trained in blocks of
+        neurons, one after the other. The matrix is factorised in every step, which is cubic in the number of weights
+        and beyond this number costs more than the sums over samples.
     block_steps : int
-        Gauss-Newton steps of a block before the next one is trained: the others change what is left for it.
+        Number of Gauss-Newton steps of a block before the next block is trained, which changes the residual.
     path_ratio : float
-        From one alpha of a path to the next; the authors take 4.
+        Ratio of consecutive alphas of a path; the authors take 4.
     path_length : int
-        Alphas of a path that is not ended earlier.
+        Largest number of alphas in a path.
     path_patience : int
+        A path ends after this number of steps without a lower estimated error.
     path_gain : float
-        A path ends after ``path_patience`` steps that did not lower the estimated error by the share ``path_gain``.
+        The relative amount by which a step must lower the estimated error to count as progress.
     width_range : float
-        Trained widths are at least the first one divided by this, and at most the first one times this.
+        Trained widths are between the first width divided by this number and the first width times this number.
     """
 
     tolerance: float = 1e-2

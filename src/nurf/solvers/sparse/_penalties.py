@@ -17,12 +17,12 @@ class Penalty(ABC):
 
     A sparse penalty has ``psi(0) = 0`` and ``psi'(0) = 1``, so that a weight may be zero if its certificate is at most
     ``alpha``, and it is concave, so that one neuron never costs more than two in the same place. With several outputs
-    ``|c|`` is the Euclidean length of the weights of a neuron: it stays or goes as a whole.
+    ``|c|`` is the Euclidean length of the weights of a neuron, which is kept or removed as a whole.
 
     A subclass defines three functions of arrays of sizes: ``value``, ``slope`` and ``curvature``.
     """
 
-    sparse: ClassVar[bool] = True  # whether weights that cross zero stay there
+    sparse: ClassVar[bool] = True  # whether weights that cross zero are set to zero
 
     @abstractmethod
     def value(self, t: Array) -> Array:
@@ -30,7 +30,7 @@ class Penalty(ABC):
 
     @abstractmethod
     def slope(self, t: Array) -> Array:
-        """Return ``psi'(t)``, from the right at zero."""
+        """Return ``psi'(t)``, the right derivative at zero."""
 
     @abstractmethod
     def curvature(self, t: Array) -> Array:
@@ -42,9 +42,9 @@ class Penalty(ABC):
         return np.asarray(self.slope(sizes) * np.divide(c, sizes, out=np.zeros_like(c), where=sizes > 0))
 
     def distance(self, c: Array, moments: Array, alpha: float) -> Array:
-        """Return how far each row is from optimality, in units of ``alpha``, of shape (N,).
+        """Return the violation of the optimality conditions for each row, in units of ``alpha``, of shape (N,).
 
-        With ``p = moments`` (N, k), minus the derivative of the loss by ``c``, that is
+        With ``p = moments`` (N, k), the negative gradient of the loss with respect to ``c``, the violation is
         ``|p - alpha psi'(|c|) c / |c|| / alpha`` for ``c != 0``, and ``max(|p| / alpha - psi'(0), 0)`` for ``c = 0``.
         """
         zero = row_sizes(c) == 0
@@ -54,7 +54,7 @@ class Penalty(ABC):
 
 @dataclass(frozen=True)
 class L1(Penalty):
-    """The convex penalty ``psi(t) = t``: the total variation of the measure that the network is."""
+    """The convex penalty ``psi(t) = t``, the total variation norm of the network as a measure over neurons."""
 
     def value(self, t: Array) -> Array:
         """Return ``t``."""
@@ -73,7 +73,7 @@ class L1(Penalty):
 class LogPenalty(Penalty):
     """The concave penalty ``psi(t) = theta t + (1 - theta) log(1 + g t) / g`` with ``g = gamma / (1 - theta)``.
 
-    ``psi'(0) = 1`` and ``psi''(0) = -gamma``; large weights pay only ``theta`` for each further unit. The authors take
+    ``psi'(0) = 1`` and ``psi''(0) = -gamma``; the slope falls to ``theta`` for large weights. The authors take
     ``theta = 1/2`` for d = 1 and d = 2, otherwise 1/4, and ``gamma = 10`` for d = 1, otherwise 5.
 
     Examples

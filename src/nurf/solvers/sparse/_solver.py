@@ -1,4 +1,4 @@
-"""Sparse training: insert neurons where the certificate is violated, train all weights jointly, delete zeros, merge."""
+"""Sparse training: insert neurons where the certificate is violated, train all weights, delete and merge neurons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nurf.solvers.sparse._options import PeakSearch, SparseOptions
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
+class SparseSolution:
     """A solved sparse problem.
 
     Attributes
@@ -24,9 +24,9 @@ class Solution:
     network : ShallowNetwork
     objective : float
     certificate : float
-        ``max |p(omega)| / alpha`` over a fine search. If it is at most 1, no neuron lowers the objective.
+        ``max |p(omega)| / alpha`` over a fine search. If it is at most 1, no new neuron lowers the objective.
     violation : float
-        The largest violation of the optimality conditions of the network's own weights, in units of ``alpha``.
+        The largest violation of the optimality conditions for the weights of the network, in units of ``alpha``.
     status : {"converged", "max_neurons", "max_rounds"}
     n_rounds : int
     """
@@ -48,22 +48,22 @@ def solve_sparse(
     *,
     max_neurons: int | None = None,
     exchanges: bool = True,
-) -> Solution:
-    """Return the minimiser of ``L + alpha sum psi(|c_n|)`` over networks of any size, from ``network`` on.
+) -> SparseSolution:
+    """Return a minimiser of ``L + alpha sum psi(|c_n|)`` over networks of any size, starting from ``network``.
 
     Parameters
     ----------
     objective : Objective
     network : ShallowNetwork
-        With coefficients of shape (N + t, k).
+        The first network, with coefficients of shape (N + t, k).
     activation : Activation
-        That of new neurons, with one width.
+        The activation of new neurons, with one width.
     rng : numpy.random.Generator
     options : SparseOptions
     max_neurons : int, optional
         The largest number of neurons.
     exchanges : bool, default True
-        Whether, with ``max_neurons`` neurons, those that are missed least are exchanged for better ones.
+        Whether the least important neurons are exchanged for better ones once there are ``max_neurons``.
     """
     tolerance = options.tolerance
     threshold = (1 + tolerance) * objective.alpha
@@ -95,13 +95,15 @@ def solve_sparse(
         peaks = search_peaks(point, activation, rng, options.search.finer(), own=True)
         if peaks.largest <= threshold and point.violation <= tolerance:
             status = "converged"
-    return Solution(point.network, point.value, peaks.largest / objective.alpha, point.violation, status, n_rounds)
+    return SparseSolution(
+        point.network, point.value, peaks.largest / objective.alpha, point.violation, status, n_rounds
+    )
 
 
 def search_peaks(
     point: JointPoint, activation: Activation, rng: np.random.Generator, search: PeakSearch, own: bool = False
 ) -> Peaks:
-    """Return the peaks of the certificate, by choice also those near the network's own neurons."""
+    """Return the peaks of the certificate; if ``own`` is true, the neurons of the network are further starts."""
     objective, network = point.objective, point.network
     jet = objective.misfit.jet
     return find_peaks(

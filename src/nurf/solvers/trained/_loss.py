@@ -1,12 +1,12 @@
-"""The loss of a deep network on values and derivatives, and its gradient by all weights.
+"""The loss of a deep network on values and derivatives, and its gradient with respect to all weights.
 
 With the rows of the row model, each a value or a derivative along a direction, and the weight ``W`` of all values::
 
     L = 1 / W sum_k ( w_k |f(x_k) - y_k|^2 + lambda w'_k |P_k (grad f(x_k) - g_k)|^2 ),
 
-where ``P_k`` keeps the partial derivatives that are known at ``x_k``, or the directions along which they are; outputs
-are added up. With several outputs the second term is ``|P_k (grad (u_k.f) - u_k.g_k)|^2`` with random signs ``u_k``,
-drawn anew in each step: its mean over the signs is the sum over the outputs, and it costs what one output costs.
+where ``P_k`` projects onto the partial derivatives or directions that are known at ``x_k``, and outputs are added up.
+With several outputs the second term is ``|P_k (grad (u_k.f) - u_k.g_k)|^2`` with random signs ``u_k``, drawn anew in
+each step: its expectation is the sum over the outputs, and it costs as much as one output.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from nurf.jets import Jet
 from nurf.networks import Nonlinearity
 from nurf.solvers._rows import Loss, known_components
 
-BLOCK_ELEMENTS = 2**14  # of the states of a layer: larger arrays are handed back to the system after each operation
-Parameters = Sequence[Floats]  # of each layer [W; b]: to the optimiser the bias is a row as the others
+BLOCK_ELEMENTS = 2**14  # of the states of a layer: larger arrays are returned to the system after each operation
+Parameters = Sequence[Floats]  # [W; b] of each layer: the optimiser treats the bias as a further row
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +36,15 @@ class TrainingRows:
     ----------
     X : array of shape (n, d)
     values : array of shape (n, k)
-        Zero where they are not known.
+        The values, zero if unknown.
     value_roots : array of shape (n,)
-        ``(n w_k / W)^(1/2)``, so that a mean over some points estimates the loss; zero where values are not known.
+        ``(n w_k / W)^(1/2)``, so that a mean over some points estimates the loss; zero if values are unknown.
     slopes : array of shape (n, k, d), or None
-        The gradients, zero where they are not known; None if derivatives do not count.
+        The gradients, zero if unknown; None if derivatives are not in the loss.
     slope_roots : array of shape (n,)
         ``(n lambda w'_k / W)^(1/2)``.
     known : array of shape (n, d), or None
-        1 for partial derivatives that are known, 0 for others; None if all are.
+        1 for known partial derivatives, 0 for unknown ones; None if all are known.
     frames : array of shape (n, r, d), or None
         The directions of directional derivatives.
     """
@@ -59,14 +59,14 @@ class TrainingRows:
 
     @classmethod
     def of(cls, jet: Jet, loss: Loss, dtype: npt.DTypeLike = np.float64) -> TrainingRows:
-        """Return the rows of what is known at the points of a jet."""
+        """Return the rows of the known values and gradients of a jet."""
         n, valued = len(jet), jet.has_value
         value_weights = np.where(valued, jet.weights(0), 0.0)
         arrays: dict[str, Any] = {"X": jet.X, "values": np.where(valued[:, None], jet.y.reshape(n, -1), 0.0)}
         unit = value_weights.sum() / n or 1.0
         if loss.gradients > 0 and "gradients" in jet.known:
             slope_weights = loss.gradients * jet.weights(1) * jet.has_derivative(1)
-            unit = max(unit, slope_weights.max() * np.sqrt(np.finfo(dtype).eps))  # weights beyond that overflow
+            unit = max(unit, slope_weights.max() * np.sqrt(np.finfo(dtype).eps))  # larger weights overflow
             if jet.frames is None:
                 known, slopes = known_components(jet, 1)
                 arrays |= {"slopes": slopes, "known": None if known.all() else known}
@@ -75,7 +75,7 @@ class TrainingRows:
             arrays["slope_roots"] = np.sqrt(slope_weights / unit)
         arrays["value_roots"] = np.sqrt(value_weights / unit)
         converted: dict[str, Any] = {}
-        with np.errstate(over="ignore"):  # then the loss is infinite, which ends the training
+        with np.errstate(over="ignore"):  # an infinite loss ends the training
             for name, array in arrays.items():
                 converted[name] = None if array is None else np.asarray(array, dtype)
         return cls(**converted)
@@ -89,7 +89,7 @@ class TrainingRows:
         return TrainingRows(**parts)
 
     def projected(self, slopes: Floats) -> Floats:
-        """Return ``P_k`` applied to vectors (n, d)."""
+        """Return the projections by ``P_k`` of vectors (n, d)."""
         if self.known is not None:
             return slopes * self.known
         if self.frames is not None:
@@ -98,17 +98,18 @@ class TrainingRows:
 
 
 def random_signs(n: int, k: int, rng: np.random.Generator) -> Floats | None:
-    """Return the signs ``u`` (n, k) of the outputs in one step, or None for one output."""
+    """Return random signs ``u`` (n, k) of the outputs for one step, or None if there is one output."""
     return None if k == 1 else 2.0 * rng.integers(2, size=(n, k)) - 1
 
 
 def loss_and_gradient(
     parameters: Parameters, activation: Nonlinearity, rows: TrainingRows, signs: Floats | None = None
 ) -> tuple[float, list[Floats]]:
-    """Return the loss and its gradients by the parameters of all layers.
+    """Return the loss and its gradients with respect to the parameters of all layers.
 
-    The gradient of the network is one reverse pass. Its adjoint runs upwards, that of the forward pass downwards:
-    about six products of points x width x width for each layer, whatever the number of inputs is.
+    The gradient of the network is one reverse pass. Its adjoint runs from the first layer to the last, the adjoint of
+    the forward pass from the last to the first: about six products of points x width x width for each layer, for any
+    number of inputs.
     """
     widest = max(layer.shape[1] for layer in parameters)
     blocks = list(row_blocks(len(rows), widest, BLOCK_ELEMENTS))
@@ -128,7 +129,7 @@ def loss_and_gradient(
 def _loss_and_gradient(
     parameters: Parameters, activation: Nonlinearity, rows: TrainingRows, signs: Floats | None
 ) -> tuple[float, list[Floats]]:
-    """Return the same for points that are few enough for one block."""
+    """Return the loss and its gradients for one block of points."""
     n = len(rows)
     order = 1 if rows.slopes is None else 2
     matrices = [layer[:-1] for layer in parameters]
@@ -166,9 +167,10 @@ def _slope_terms(
 ) -> tuple[float, list[Floats], list[Floats]]:
     """Return the loss of the derivatives, its gradients by the matrices alone, and its adjoints by the ``z_l``.
 
-    The reverse pass is ``D_l = B_l sigma'(z_l)``, ``B_{l-1} = D_l W_l^T``, with ``B_L = u W_{L+1}^T``. So the adjoint
-    ``C_0`` of ``B_0`` goes upwards: ``C_{l-1}^T D_l`` is that of ``W_l``, ``C_{l-1} W_l`` that of ``D_l``, which times
-    ``B_l sigma''(z_l)`` is that of ``z_l``, and times ``sigma'(z_l)`` is ``C_l``.
+    The reverse pass is ``D_l = B_l sigma'(z_l)``, ``B_{l-1} = D_l W_l^T``, with ``B_L = u W_{L+1}^T``. The adjoint
+    ``C_0`` of ``B_0`` is propagated from the first layer to the last: the adjoint of ``W_l`` is ``C_{l-1}^T D_l``, the
+    adjoint of ``D_l`` is ``C_{l-1} W_l``, the adjoint of ``z_l`` is ``C_{l-1} W_l B_l sigma''(z_l)``, and ``C_l`` is
+    ``C_{l-1} W_l sigma'(z_l)``.
     """
     assert rows.slopes is not None
     assert rows.slope_roots is not None

@@ -1,4 +1,4 @@
-"""The optimiser SOAP: Adam in the eigenbases of Shampoo's two factors of each matrix (Vyas et al. 2024)."""
+"""The optimiser SOAP: Adam in the eigenbases of Shampoo's two factors for each matrix (Vyas et al. 2024)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nurf._types import Floats
 
 @dataclass(frozen=True, eq=False)
 class MatrixState:
-    """What is remembered of the gradients ``G`` (m, n) of one matrix of weights.
+    """Moving means of the gradients ``G`` (m, n) of one matrix of weights.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class MatrixState:
     squares : array of shape (m, n)
         The moving mean of the squares of ``Q_L^T G Q_R``.
     factors : pair of arrays of shape (m, m), (n, n)
-        The moving means of ``G G^T`` and ``G^T G``; of shape (0, 0) for a side that is not rotated.
+        The moving means of ``G G^T`` and ``G^T G``; of shape (0, 0) if the side is not rotated.
     bases : pair of arrays of shape (m, m), (n, n)
         ``Q_L`` and ``Q_R``: orthogonal, near the eigenvectors of the factors.
     """
@@ -47,13 +47,13 @@ class Soap:
     Parameters
     ----------
     decay : float, default 0.95
-        Of all moving means: of the gradients, of their squares, and of Shampoo's factors.
+        Decay rate of all moving means: of the gradients, of their squares, and of Shampoo's factors.
     every : int, default 10
-        Bases are renewed once in so many steps, by one step of the QR iteration, ``qr(L Q_L)``.
+        Number of steps between updates of the bases, each by one step of the QR iteration, ``qr(L Q_L)``.
     tiny : float, default 1e-8
-        Added to roots of mean squares.
+        Number added to roots of mean squares.
     max_side : int, default 512
-        Sides with more rows or columns than that are not rotated: the QR iteration would cost more than the loss.
+        Larger sides of a matrix are not rotated: the QR iteration would cost more than the loss.
     """
 
     decay: float = 0.95
@@ -68,9 +68,10 @@ class Soap:
     def step(
         self, weights: Sequence[Floats], gradients: Sequence[Floats], state: SoapState, rate: float
     ) -> tuple[list[Floats], SoapState]:
-        """Return the weights after a step of size ``rate``, and the state.
+        """Return the weights after a step of size ``rate``, and the new state.
 
-        ``W - rate Q_L (M / (V^(1/2) + tiny)) Q_R^T`` with the rotated mean ``M`` and mean squares ``V``, without bias.
+        ``W - rate Q_L (M / (V^(1/2) + tiny)) Q_R^T`` with the rotated mean ``M`` and mean squares ``V``, both
+        bias-corrected.
         """
         count = state.count + 1
         moved: list[Floats] = []
@@ -106,14 +107,14 @@ class Soap:
 
 
 def _rotate(matrix: Floats, bases: tuple[Floats, Floats]) -> Floats:
-    """Return ``Q_L^T G Q_R``; an empty basis stands for the axes."""
+    """Return ``Q_L^T G Q_R``; a side with an empty basis is not rotated."""
     left, right = bases
     matrix = left.T @ matrix if len(left) else matrix
     return matrix @ right if len(right) else matrix
 
 
 def _rotate_back(matrix: Floats, bases: tuple[Floats, Floats]) -> Floats:
-    """Return ``Q_L G Q_R^T``."""
+    """Return ``Q_L G Q_R^T``; a side with an empty basis is not rotated."""
     left, right = bases
     matrix = left @ matrix if len(left) else matrix
     return matrix @ right.T if len(right) else matrix

@@ -1,4 +1,4 @@
-"""Training: batches, the schedule of the step size, and what is left of a run to go on from."""
+"""Training: batches, the schedule of the step size, and runs that can be continued."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from nurf.solvers.trained._soap import Soap, SoapState
 
 @dataclass(frozen=True)
 class Schedule:
-    """Step sizes: a short rise, and the fall of a cosine to zero.
+    """Step sizes with a short linear warm-up and cosine decay to zero.
 
     Parameters
     ----------
     rate : float, default 2e-2
         The largest step size.
     warmup : int, default 100
-        Steps of the rise, in which the moving means of the optimiser fill.
+        Steps of the warm-up, in which the moving means of the optimiser fill.
     """
 
     rate: float = 2e-2
@@ -57,7 +57,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Trainer:
-    """How a network is trained; all that a run does not change.
+    """The settings of training, which do not change during a run.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Trainer:
     schedule : Schedule
     soap : Soap
     batch : int, default 250
-        Points of a step; with fewer points, each step takes all of them.
+        Number of points in each step. If there are fewer points, each step uses all of them.
     """
 
     activation: Nonlinearity
@@ -74,7 +74,7 @@ class Trainer:
     batch: int = 250
 
     def slower(self, factor: float) -> Trainer:
-        """Return the same with step sizes times a factor."""
+        """Return a trainer with step sizes multiplied by a factor."""
         return replace(self, schedule=replace(self.schedule, rate=factor * self.schedule.rate))
 
     def start(self, parameters: Sequence[Floats]) -> Run:
@@ -90,9 +90,10 @@ class Trainer:
         rng: np.random.Generator,
         check: Callable[[], None] | None = None,
     ) -> Run:
-        """Return the run after ``n`` more steps of a schedule of ``n_steps``; as it was if the loss overflows.
+        """Return the run after ``n`` more steps of a schedule of ``n_steps``.
 
-        ``check`` is called before each step, and may raise an error to end the run.
+        If the loss overflows, parameters and optimiser are returned unchanged. ``check`` is called before each step,
+        and may raise an error to end the run.
         """
         parameters, optimiser = run.parameters, run.optimiser
         losses = np.empty(n)
@@ -119,7 +120,7 @@ class Trainer:
 
 
 def _batches(n: int, size: int, rng: np.random.Generator) -> Iterator[Index | None]:
-    """Yield the points of one batch after the other, each point once before any comes again; None for all points."""
+    """Yield the indices of the points of each batch, without repetition within an epoch, or None for all points."""
     while True:
         if n <= size:
             yield None

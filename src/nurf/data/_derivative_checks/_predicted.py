@@ -1,4 +1,4 @@
-"""How well gradients agree with what the values say of them, and how much better some do than others."""
+"""The agreement of gradients with a prediction from the values, and comparisons between corrections."""
 
 from __future__ import annotations
 
@@ -8,34 +8,32 @@ import numpy as np
 from scipy.special import stdtr
 
 from nurf._types import Array, Index
-from nurf.data._derivative_checks._slopes import Process, spread_evenly
+from nurf.data._derivative_checks._slopes import SlopeProcess, spread_evenly
 
-MAX_ROWS = 300  # samples that the process has: 40 ms in 8 dimensions, of which the factorisation is 4
+MAX_ROWS = 300  # samples of the process: 40 ms in 8 dimensions, of which the factorisation takes 4
 MAX_ENTRIES = 2400  # partial derivatives that are compared: all of 300 samples in 8 dimensions, 15 ms
-EVIDENCE = (
-    10.0  # odds, as logarithms, of wrong gradients; those of right ones were at most 8.8 in 14000 sets, for jumps
-)
-CLEAR = 3.0  # odds of 20 to 1, from which one correction is better than another one
-EXPLAINED = 0.55  # share of the possible score; most shuffled rows in order have more, noise of 50% at most 0.52
+EVIDENCE = 10.0  # log-odds from which gradients are wrong; right gradients had at most 8.8 in 14000 sets, for jumps
+CLEAR = 3.0  # log-odds (20 to 1) from which one correction is better than another
+EXPLAINED = 0.55  # share of the possible score: most shuffled rows exceed it in order, noise of 50% reaches 0.52
 HUGE = 1e100  # a number whose square is finite
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """What the values of one output say of its gradients at some samples.
+class PredictedSlopes:
+    """The gradients of one output at some samples, as predicted from its values.
 
     Parameters
     ----------
     rows : array of shape (m,)
-        The numbers of these samples.
+        The indices of the samples.
     chain : array of shape (n, d)
         Factors of the gradients at all samples, for coordinates in which the samples are spread evenly.
     means, deviations : array of shape (m, d)
-        The predicted gradients with their standard deviations, in these coordinates.
+        The predicted gradients and their standard deviations, in coordinates in which the samples are spread evenly.
     counts : array of shape (d,)
-        How many independent errors the partial derivatives have.
+        Effective number of independent errors of each partial derivative.
     freedom : float
-        How many numbers the prediction has.
+        Degrees of freedom of the prediction.
     noise : float
         The standard deviation of the noise in the values.
     """
@@ -49,12 +47,12 @@ class Evidence:
     noise: float
 
     @classmethod
-    def of(cls, X: Array, y: Array, compared: Index) -> Evidence:
-        """Return what values (n,) at points (n, d) say of the gradients at some of the rows ``compared``."""
+    def of(cls, X: Array, y: Array, compared: Index) -> PredictedSlopes:
+        """Return the gradients that values (n,) at points (n, d) predict at some of the rows ``compared``."""
         inputs, values = [spread_evenly(column) for column in X.T], spread_evenly(y)
         used = evenly(compared, MAX_ROWS)
         used = np.append(used, evenly(np.setdiff1d(np.arange(len(X)), compared), MAX_ROWS - len(used)))
-        process = Process(np.column_stack([column.numbers[used] for column in inputs]), values.numbers[used])
+        process = SlopeProcess(np.column_stack([column.numbers[used] for column in inputs]), values.numbers[used])
         some = evenly(np.arange(min(len(compared), MAX_ROWS)), max(MAX_ENTRIES // X.shape[1], 1))
         chain = values.slopes[:, None] / np.column_stack([column.slopes for column in inputs])
         noise = process.noise / float(np.median(values.slopes))
@@ -65,46 +63,46 @@ class Evidence:
         return np.clip(gradients * self.chain[self.rows], -HUGE, HUGE)
 
     def scores(self, gradients: Array) -> Array:
-        """Return how well gradients (m, d) and the prediction explain each other, of shape (2, m, d).
+        """Return the scores of the agreement between gradients (m, d) and the prediction, of shape (2, m, d).
 
-        These are logarithms of likelihood ratios of Cauchy distributions: of the prediction with the gradients and
-        without them, and of the gradients with the prediction and without it. What the prediction lacks (details
-        between the samples, noise of the gradients) spoils the first, and errors of its own spoil the second. Unknown
-        derivatives have a score of zero.
+        The scores are logarithms of likelihood ratios of Cauchy distributions: of the prediction with the gradients and
+        without them, and of the gradients with the prediction and without it. Details between the samples and noise of
+        the gradients lower the first, errors of the prediction lower the second. Unknown derivatives have a score of
+        zero.
         """
         found, spread = self.scaled(gradients), self.deviations**2
         gap = (found - self.means) ** 2 + spread
         return np.nan_to_num(np.log(np.stack([self.means**2 + spread, found**2 + spread]) / gap))
 
     def odds(self, gains: Array) -> float:
-        """Return the logarithm of the odds that ``gains`` of scores (2, m, d) are no chance.
+        """Return the log-odds that ``gains`` of scores (2, m, d) are not due to chance.
 
-        It is the smaller one of two: the likelihood ratio of as many samples as there are independent errors, and
-        Student's test of the mean over the samples (a likelihood ratio has a variance of at least 1).
+        The smaller of two numbers: the likelihood ratio for the effective number of independent errors, and Student's
+        test of the mean over the samples (a likelihood ratio has a variance of at least 1).
         """
         ratio, rows = np.min(gains.mean(axis=1) @ self.counts), gains.sum(axis=2)
         t = np.min(rows.mean(axis=1) / np.sqrt((rows.var(axis=1) + 1) / self.freedom))
         return float(min(ratio, -np.log(max(stdtr(max(self.freedom - 1, 0.5), -t), 1 / HUGE))))
 
     def column_odds(self, gains: Array) -> Array:
-        """Return the odds for the gains of each column alone, of shape (d,)."""
+        """Return the log-odds for the gains of each column alone, of shape (d,)."""
         return np.array([self.odds(gains * column) for column in np.eye(gains.shape[2])])
 
     def is_explained(self, scores: Array) -> bool:
-        """Return whether scores (2, m, d) are most of what is possible with the uncertainty of the prediction."""
+        """Return whether scores (2, m, d) reach most of the maximum that the uncertainty of the prediction allows."""
         return bool(scores.sum(axis=(1, 2)).min() > EXPLAINED * np.log1p((self.means / self.deviations) ** 2).sum())
 
     def misfit(self, gradients: Array) -> float:
-        """Return the median distance of gradients (m, d) from the prediction, relative to it."""
+        """Return the median relative distance of gradients (m, d) from the prediction."""
         return _distance(self.scaled(gradients), self.means)
 
     def distance(self, gradients: Array, others: Array) -> float:
-        """Return the median distance of gradients (m, d) from others, relative to these."""
+        """Return the median distance of gradients (m, d) from ``others``, relative to ``others``."""
         return _distance(self.scaled(gradients), self.scaled(others))
 
 
 def evenly(rows: Index, count: int) -> Index:
-    """Return at most ``count`` of the rows, evenly."""
+    """Return at most ``count`` evenly spaced rows."""
     return rows if len(rows) <= count else rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)]
 
 

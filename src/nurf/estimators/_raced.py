@@ -1,0 +1,182 @@
+"""A race between all engines, and how its winner goes on with data in blocks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nurf.blockwise import Blocks, with_errors_at
+from nurf.choosing import POLICY, Choice, Clock, Engine, Judged, TimeUpError
+from nurf.data import DerivativeCheck
+from nurf.engines import Fit
+from nurf.estimators._base import NetworkRegressor, Prepared
+from nurf.jets import Jet
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """An engine, and the estimator that it belongs to."""
+
+    name: str
+    model: NetworkRegressor
+    prepared: Prepared
+    engine: Engine
+
+
+@dataclass(frozen=True, eq=False)
+class Raced:
+    """A race between all engines.
+
+    Parameters
+    ----------
+    models : list of (str, NetworkRegressor)
+        The names of the engines and the estimators whose parameters they have.
+    contenders : list of Contender
+    choice : Choice
+    failures : dict
+        For each place in ``models`` that failed, its error.
+    check : DerivativeCheck or None
+    warnings : tuple of Warning
+    """
+
+    models: list[tuple[str, NetworkRegressor]]
+    contenders: list[Contender]
+    choice: Choice
+    failures: dict[int, Exception]
+    check: DerivativeCheck | None
+    warnings: tuple[Warning, ...]
+
+    @property
+    def winner(self) -> Contender:
+        """The contender that was chosen."""
+        return self.contender(self.choice.winner)
+
+    def contender(self, judged: Judged) -> Contender:
+        """Return the contender to which a candidate belongs."""
+        return next(each for each in self.contenders if each.engine is judged.engine)
+
+    @cached_property
+    def fit(self) -> Any:
+        """The fit of the candidate that was chosen."""
+        return self.winner.prepared.fit(self.choice)
+
+    def fit_of(self, judged: Judged) -> Any:
+        """Return the fit of a candidate."""
+        if judged is self.choice.winner:
+            return self.fit
+        return self.contender(judged).prepared.fit(replace(self.choice, winner=judged))
+
+
+@dataclass(frozen=True, eq=False)
+class OnAllRows:
+    """A candidate of a race that was fitted to all rows.
+
+    Parameters
+    ----------
+    judged : Judged
+        The candidate, as it was in the race.
+    model : NetworkRegressor
+        Fitted to all rows; its error is that at the held rows.
+    warnings : list of Warning
+    is_whole : bool
+        Whether there was time for all neurons or steps.
+    """
+
+    judged: Judged
+    model: NetworkRegressor
+    warnings: list[Warning]
+    is_whole: bool
+
+
+@dataclass(frozen=True, eq=False)
+class RacedOnBlocks:
+    """What is fitted to data in blocks.
+
+    Parameters
+    ----------
+    raced : Raced
+        The race on the sample, which is not finished if candidates that went on had too little time.
+    fit : Fit
+        The fit of its winner, with its errors at the held rows.
+    better : OnAllRows or None
+        A candidate that was fitted to all rows and has a smaller error there.
+    """
+
+    raced: Raced
+    fit: Fit
+    better: OnAllRows | None
+
+
+@dataclass(frozen=True, eq=False)
+class RacedBlocks:
+    """How the best of all engines is fitted to data in blocks.
+
+    All engines race on the sample, for half of the time. In the other half, the best candidates of engines that can go
+    on with all rows do so, if they are not far behind: sampled networks with as many neurons, trained ones with as many
+    steps as there is time for. They are compared with the winner of the race at the held rows, so that more rows are
+    not worse than the sample.
+
+    Parameters
+    ----------
+    race : callable
+        From a sample, a generator and a deadline to the race.
+    budget : float
+        Seconds for all of it.
+    verbose : int
+    """
+
+    parts: ClassVar[tuple[type, ...]] = ()
+
+    race: Callable[[Jet, np.random.Generator, float], Raced]
+    budget: float
+    verbose: int
+
+    def fit(self, blocks: Blocks, rng: np.random.Generator) -> tuple[Raced, float]:
+        """Return the race on the sample, and the end of the time."""
+        now = time.perf_counter()
+        end = now - blocks.seconds + self.budget
+        return self.race(blocks.sample, rng, (now + end) / 2), end
+
+    def absorb(
+        self, blocks: Blocks, fit: tuple[Raced, float], state: None, after: Callable[[None], None] | None
+    ) -> tuple[OnAllRows | None, ...]:
+        """Return candidates of the race after all blocks; each has its share of the time that is left.
+
+        None stands for one that did not have enough.
+        """
+        (raced, end), found = fit, list[OnAllRows | None]()
+        limit = POLICY.factor * raced.choice.winner.error
+        going = [each for each in raced.choice.finalists if raced.contender(each).model._goes_on]
+        going = sorted((each for each in going if each.error <= limit), key=lambda each: each.error)
+        for n_done, judged in enumerate(going):
+            left = (end - time.perf_counter()) / (len(going) - n_done)
+            found.append(self._on_all_rows(raced, judged, blocks, left) if left > blocks.seconds else None)
+        return tuple(found)
+
+    def finish(self, blocks: Blocks, fit: tuple[Raced, float], absorbed: tuple[OnAllRows | None, ...]) -> RacedOnBlocks:
+        """Return the winner of the race, or a candidate that was fitted to all rows if its error is smaller."""
+        raced, _ = fit
+        of_sample = with_errors_at(raced.fit, raced.winner.prepared.scaling(blocks.held))
+        done = [each for each in absorbed if each is not None]
+        best = min(done, key=lambda each: each.model.fit_.error, default=None)
+        better = best is not None and best.model.fit_.error < of_sample.error
+        whole = len(done) == len(absorbed) and all(each.is_whole for each in done)
+        choice = replace(raced.choice, finished=raced.choice.finished and whole)
+        return RacedOnBlocks(replace(raced, choice=choice), of_sample, best if better else None)
+
+    def _on_all_rows(self, raced: Raced, judged: Judged, blocks: Blocks, seconds: float) -> OnAllRows | None:
+        """Return a candidate after all blocks, or None if there is not enough time."""
+        contender, clock = raced.contender(judged), Clock(time.perf_counter() + seconds)
+        clock.start()
+        model, units = copy(contender.model), blocks.blocks(contender.prepared.scaling)
+        try:
+            found, is_whole = model._go_on(judged, raced.fit_of(judged), units, clock, self.verbose)
+        except TimeUpError:
+            return None
+        return OnAllRows(judged, model, found, is_whole)

@@ -1,0 +1,266 @@
+"""Fits between logarithms of inputs and values: which are offered, and how they are judged in the units of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from nurf._reduction import output_directions
+from nurf._scaling import Scaling
+from nurf._types import Array
+from nurf._warping import CURVES, UNWARPED, Warp, Warping, offered, require_positive
+from nurf.choosing import Attempt, Choice, Effort, Engine, Evidence, Judged
+from nurf.estimators._choices import RIVAL, Choices
+from nurf.jets import Jet
+from nurf.solvers import LeaveOneOut
+
+NEURONS = 1000  # of the race whose first models are compared
+# A warning says if at most this share of the samples carries nine tenths of the squared error, the error is more than
+# this share of the standard deviation, and the values ask for a transformation. That is so for 2 of 152 fits of sampled
+# networks to the collection (10 and 50 samples for each input, with and without gradients); with 0.1 in place of 0.05
+# for 8. Without the last condition, functions that are hard at few places are named, which no transformation of the
+# values helps.
+FEW, RELEVANT = 0.05, 1e-3
+MOST = 2  # transformations that go on to a race
+Kinds = tuple[str | None, ...]
+
+
+def warpings_of(target: Any, inputs: Any, jet: Jet, held_out: Jet | None, names: Any = None) -> list[Warping]:
+    """Return the curves of inputs and outputs that the parameters ask for, the simplest first.
+
+    "auto" gives two candidates if the data ask for curves: none, and these. Values and inputs of samples and of
+    validation samples must be positive where a logarithm is taken.
+
+    Parameters
+    ----------
+    target, inputs
+        See ``Surrogate``.
+    jet : Jet
+        The samples, in the units of the data.
+    held_out : Jet or None
+        Validation samples.
+    names : sequence of str, optional
+        The names of the inputs.
+    """
+    jets = [jet] if held_out is None else [jet, held_out]
+    X = np.concatenate([each.X for each in jets])
+    y = np.concatenate([each.with_values().y.reshape(-1, jet.y[:1].size) for each in jets])
+    of_outputs = _kinds("target", target, y, tuple(CURVES))
+    of_inputs = _kinds("inputs", _by_place(inputs, X.shape[1], names), X, ("log",), names)
+    valued = jet.with_positive_weight().with_values()
+    if len(of_outputs) > 1 and np.any((jet.has_derivative(1) | jet.has_derivative(2)) & ~jet.has_value):
+        of_outputs = of_outputs[:1]  # derivatives without a value do not go through them
+    found = []
+    for own, others in product(of_outputs, of_inputs):
+        warps = Warp.of(others, X), Warp.of(own, valued.y.reshape(len(valued), -1))
+        found.append(Warping(*warps, Scaling.fit(jet).y_scale) if any(warps) else UNWARPED)
+    return found
+
+
+def promising(warpings: Sequence[Warping], jet: Jet) -> list[Warping]:
+    """Return the curves that are worth a race: those with which small sampled networks are nearly as good as with any.
+
+    They are judged by the first models of the race of sampled networks. The best ``MOST`` go on, in the given order, if
+    their error in the units of the data is within ``RIVAL`` of the smallest.
+    """
+    if len(warpings) == 1:
+        return list(warpings)
+    errors = [_first_error(warping, jet) for warping in warpings]
+    limit = min(RIVAL * min(errors), sorted(errors)[MOST - 1])
+    found = [warping for warping, error in zip(warpings, errors, strict=True) if error <= limit and error < np.inf]
+    return found or list(warpings[:1])
+
+
+def _first_error(warping: Warping, jet: Jet) -> float:
+    """Return the error of the first sampled networks between curves; infinite if the data do not go through them."""
+    try:
+        warped = warping(jet)
+        scaling = Scaling.fit(warped)
+        scaled = scaling(warped)
+        inner = Choices(jet.n_features, NEURONS).engines(scaled, LeaveOneOut(), np.random.default_rng(0))[0]
+        engine = WarpedEngine.of(inner, Translation(warping, scaling, scaled), str(warping))
+        return min(engine.judge(each, engine.efforts[0].size).error for each in engine.candidates())
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+        return np.inf
+
+
+def least(choices: Sequence[Choice]) -> int:
+    """Return the place of the choice with the smallest error in the units of the data; the first of equal ones.
+
+    Fits between different curves are compared by their mean squares, not by logarithms of squared errors in pairs: fits
+    to logarithms have small errors at small values, and would win by these. On Webster2D (20 samples with gradients)
+    logarithms of the values did, with an error of 0.047 in place of 0.0027.
+    """
+    return int(np.argmin([choice.optimism * choice.winner.error for choice in choices]))
+
+
+def tail_warnings(evidence: Evidence, y: Array, target: Any) -> list[Warning]:
+    """Return a warning if few samples decide the error of values over decades, with what may help.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        That of the fit.
+    y : array of shape (n,) or (n, k)
+        The values, in the units of the data.
+    target
+        See ``Surrogate``.
+    """
+    kinds = [kind for kind in dict.fromkeys(offered(y.reshape(len(y), -1), asinh=True)) if kind is not None]
+    few, n = evidence.n_decisive, int(np.count_nonzero(evidence.judges))
+    if not (kinds and evidence.error > RELEVANT and 0 < few <= FEW * n):
+        return []
+    advice = f": try {' or '.join(f'target={kind!r}' for kind in kinds)}" if target is None else ""
+    message = f"{few} of {n} samples carry 90% of the squared error, so that the estimated error may be far too small"
+    return [UserWarning(message + advice)]
+
+
+@dataclass(frozen=True, eq=False)
+class Translation:
+    """Evidence of engines that fit in warped and scaled units, in units of the standard deviation of the values.
+
+    The error ``e`` of a value ``u`` after its curve says that ``u - e`` was predicted.
+
+    Parameters
+    ----------
+    warping : Warping
+    scaling : Scaling
+    jet : Jet
+        The data of the engine, scaled.
+    held_out : Jet or None
+        Validation samples, scaled.
+    """
+
+    warping: Warping
+    scaling: Scaling
+    jet: Jet
+    held_out: Jet | None = None
+
+    def __call__(self, evidence: Evidence) -> Evidence:
+        """Return the evidence in the units of the data."""
+        if self.warping.is_trivial:
+            return evidence
+        jets = [self.jet] if self.held_out is None else [self.jet, self.held_out]
+        k, errors = self.jet.y[:1].size, evidence.errors
+        if errors.shape[1] != k:  # of combinations of many outputs, which hold nearly all of them
+            combinations = output_directions(self.jet)
+            assert combinations is not None
+            errors = errors @ combinations.T
+        u = np.concatenate([self.scaling.values_back(jet.with_values().y).reshape(-1, k) for jet in jets])
+        return replace(evidence, errors=self.warping.errors_back(u, errors * self.scaling.y_scale))
+
+
+def _kinds(name: str, given: Any, columns: Array, allowed: tuple[str, ...], names: Any = None) -> list[Kinds]:
+    """Return the curves of columns (n, m) that a parameter asks for: one tuple, or two for "auto"."""
+    m = columns.shape[1]
+    none = (None,) * m
+    if isinstance(given, str) and given == "auto":
+        found = offered(columns, asinh="asinh" in allowed)
+        return [none, found] if any(found) else [none]
+    single = given is None or isinstance(given, str)
+    kinds: Kinds = (given,) * m if single else tuple(given) if isinstance(given, Sequence | np.ndarray) else ()
+    if len(kinds) != m or not all(kind is None or kind in allowed for kind in kinds):
+        values = ", ".join(map(repr, ("auto", None, *allowed)))
+        raise ValueError(f"`{name}` must be one of {values}, or one of the last for each of {m}, got {given!r}")
+    require_positive("y" if name == "target" else "X", kinds, columns, names)
+    return [kinds]
+
+
+def _by_place(inputs: Any, d: int, names: Any) -> Any:
+    """Return the parameter ``inputs`` with a mapping from names, or places, as one curve for each input."""
+    if not isinstance(inputs, Mapping):
+        return inputs
+    labels = list(range(d)) if names is None else list(names)
+    if unknown := [key for key in inputs if key not in labels]:
+        raise ValueError(f"`inputs` must have names of inputs as keys, got {unknown[0]!r}, which is not one of them")
+    return [inputs.get(label) for label in labels]
+
+
+@dataclass(frozen=True, eq=False)
+class WarpedEngine(Engine):
+    """An engine whose errors are translated to the units of the data, sample by sample.
+
+    Parameters
+    ----------
+    inner : Engine
+        Fits in warped and scaled units.
+    back : Translation
+    label : str
+        What the curves are.
+    name, data, first_step
+        See ``Engine``.
+    """
+
+    inner: Engine
+    back: Translation
+    label: str
+    name: str
+    data: str
+    first_step: int
+
+    @classmethod
+    def of(cls, inner: Engine, back: Translation, label: str) -> WarpedEngine:
+        """Return an engine with errors in the units of the data. Its data have the name of the curves, too."""
+        return cls(inner, back, label, inner.name, f"{inner.data}, {label}", inner.first_step)
+
+    @property
+    def efforts(self) -> Sequence[Effort]:
+        """The efforts of the engine."""
+        return self.inner.efforts
+
+    def candidates(self) -> Iterable[Hashable]:
+        """Return the first candidates."""
+        return self.inner.candidates()
+
+    def judge(self, candidate: Any, size: int, before: Judged | None = None) -> Judged:
+        """Return the evidence for a candidate, translated."""
+        return self._translated(self.inner.judge(candidate, size, None if before is None else before.found))
+
+    def record(self, judged: Judged) -> Attempt:
+        """Return the record of a candidate."""
+        record = self.inner.record(judged.found)
+        return replace(record, error=judged.error, data=f"{record.data}, {self.label}")
+
+    def fit(self, judged: Judged, given: Jet) -> Any:
+        """Return the fit of a candidate, with errors in the units of the data."""
+        inner: Judged = judged.found  # an engine that fits again has settings of its own
+        return replace(inner.engine.fit(inner, given), output_errors=judged.evidence.output_errors)
+
+    def again(self, fit: Any) -> Judged:
+        """Return the candidate of an earlier fit."""
+        return self._translated(self.inner.again(fit))
+
+    def variants(self, judged: Judged) -> Iterable[Hashable]:
+        """Return candidates that differ from a good one in one thing."""
+        return self.inner.variants(judged.found)
+
+    def cheap(self, judged: Judged) -> Iterable[Hashable]:
+        """Return variants that cost little."""
+        return self.inner.cheap(judged.found)
+
+    def onwards(self, judged: Judged, many: bool) -> Iterable[Hashable]:
+        """Return candidates for the next size."""
+        return self.inner.onwards(judged.found, many)
+
+    def informed(self, metric: Array, size: int) -> Iterable[Hashable]:
+        """Return candidates that use a map which another engine learned, between the same curves."""
+        return self.inner.informed(metric, size)
+
+    def family(self, candidate: Any) -> Hashable:
+        """Return what candidates that go on together must differ in."""
+        return self.inner.family(candidate)
+
+    def kind(self, candidate: Any) -> Hashable:
+        """Return the class of functions that a candidate can represent."""
+        return self.inner.kind(candidate)
+
+    def confirmed(self, judged: Judged) -> Judged:
+        """Return a candidate with honest evidence, translated."""
+        return self._translated(self.inner.confirmed(judged.found))
+
+    def _translated(self, judged: Judged) -> Judged:
+        return replace(judged, engine=self, evidence=self.back(judged.evidence), found=judged)
