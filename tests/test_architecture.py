@@ -9,7 +9,7 @@ import pytest
 import nurf
 
 LEVELS = [
-    {"_threads", "_types"},
+    {"_memory", "_threads", "_types"},
     {"_blocks"},
     {"_validation", "differentiation"},
     {"jets"},

@@ -73,6 +73,7 @@ class TestClosedForms:
 
 
 class TestFits:
+    @pytest.mark.filterwarnings("ignore:.*carry 90% of the squared error")
     def test_of_a_fit_hold_the_truth(self):
         X = np.random.default_rng(0).uniform([-5, 0], [10, 15], (40, 2))
         found = minimize(KernelFeatureRegressor().fit(X, branin(X)), [(-5, 10), (0, 15)], random_state=0)

@@ -47,9 +47,9 @@ class Learning:
         Steps of L-BFGS on the first part, if it has no more rows than are wanted; with more rows, fewer steps, but not
         fewer than the least number.
     between_steps, steps : int
-        Steps on more rows, up to ``few_rows``: first on some of the samples, with the geometric mean
-        of the numbers of rows before and after, then on all of them. With 15 and 10 steps the error on OTLCircuit (1500
-        rows) was 4 times as large; with 30 and 20 steps errors were the same.
+        Steps on more rows, up to ``few_rows``: first on some of the samples, with the geometric mean of the numbers of
+        rows before and after, then on all of them. With 15 and 10 steps the error on OTLCircuit (1500 rows) was 4 times
+        as large; with 30 and 20 steps errors were the same.
     many_steps : int
         Steps on more than ``few_rows``, up to about the size of the last part.
     trial_steps : int
@@ -255,10 +255,10 @@ def learn(
     """Return hyperparameters of a smaller criterion, by at most ``max_steps`` steps of L-BFGS, and the criterion.
 
     The third result is the matrix (p, p) of inverse second derivatives that the steps showed. The first step has about
-    the length ``first_step``, or that of the ``units`` (p, p) in which coordinates are measured. If the kernel matrix of the start is not positive definite, the
-    noise is increased until it is. If rounding errors spoil what was found, as many steps follow that keep to where
-    they do not, from the best such point on the way: from the beginning, this would keep smooth functions from the
-    smallest errors.
+    the length ``first_step``, or one in the ``units`` (p, p) of the coordinates. If the kernel matrix of the start is
+    not positive definite, the noise is increased until it is. If rounding errors spoil what was found, as many steps
+    follow that keep to where they do not, from the best such point on the way: from the beginning, this would keep
+    smooth functions from the smallest errors.
     """
     objective = _Objective(problem, start)
     found = _minimized(objective, max_steps, first_step, units)
@@ -278,7 +278,7 @@ def _minimized(
     if max_steps == 0:
         return objective.hyperparameters(theta), objective.value(theta), None
     bounds = None
-    if units is None:
+    if units is None or len(units) != len(theta):  # all rows may know a noise of which the part knew nothing
         units, bounds = first_step * np.eye(len(theta)), np.array(objective.bounds) / first_step
     spread = units @ units.T
     for _ in range(MAX_RUNS):
