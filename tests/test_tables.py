@@ -28,7 +28,9 @@ def csv(tmp_path):
 
 
 def samples(path, target="y", gradients=("dy_*",), **choice):
-    return Samples.of(read_table(path), ColumnChoice((target,) if isinstance(target, str) else target, gradients, **choice))
+    return Samples.of(
+        read_table(path), ColumnChoice((target,) if isinstance(target, str) else target, gradients, **choice)
+    )
 
 
 class TestColumns:
