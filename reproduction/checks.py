@@ -96,11 +96,20 @@ def check(
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, and the tests that must all pass for it to hold."""
+    """A statement of the paper, and the tests that must all pass for it to hold.
+
+    Parameters
+    ----------
+    text, where : str
+    tests : tuple of Test
+    obstacle : str
+        Why no numbers of ours can decide it; empty if they can.
+    """
 
     text: str
     where: str
     tests: tuple[Test, ...]
+    obstacle: str = ""
 
     def finding(self, evidence: Evidence) -> Finding:
         """Return whether the claim holds, with the numbers; it is undecided if numbers are missing."""
@@ -108,12 +117,15 @@ class Claim:
             checks = [test(evidence) for test in self.tests]
         except MissingError as missing:
             return Finding(self.text, self.where, None, f"not decided: {missing}")
+        if self.obstacle:
+            numbers = f"{self.obstacle}. With ours: {_numbers(checks)}"
+            return Finding(self.text, self.where, None, numbers, testable=False)
         return Finding(self.text, self.where, all(c.passed for c in checks), _numbers(checks), _clear(checks))
 
     def beside(self, evidence: Evidence, theirs: Evidence) -> Finding:
         """Return the finding, together with what the errors of the authors' code say, as far as they are known."""
         checks = [found for test in self.tests if (found := _known(test, theirs)) is not None]
-        if not checks:
+        if self.obstacle or not checks:
             return self.finding(evidence)
         holds = "yes" if all(c.passed for c in checks) else "no"
         partly = ", as far as it is known" if len(checks) < len(self.tests) else ""

@@ -35,6 +35,8 @@ BUMP, BUMP2, CHECK, CORNER, SEPARABLE = "gaussian_bump", "gaussian_bump_s2", "ch
 CHECKS, PEAKS = ("checkmark_3d", "checkmark_4d"), ("corner_peak_3d", "corner_peak_4d")
 WAVE_CASE, ARM, BOREHOLE = "planar_wave", "robot_arm_6d", "borehole_8d"
 SMALL = tuple(key for key, case in CASES.items() if case.dimension <= 2)
+PAPERS = tuple(key for key in CASES if key != BOREHOLE)  # the functions of the paper's figures
+ANOTHER = "The paper's figure shows another function than the borehole function"
 
 CLAIMS: dict[str, tuple[Claim, ...]] = {
     "fig1": (
@@ -267,18 +269,20 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
                 worse(BOREHOLE, "active_subspace", "uniform", 1 / SLIGHT, high=300),
                 better(BOREHOLE, "active_subspace", "uniform", SLIGHT, low=300),
             ),
+            ANOTHER,
         ),
         Claim(
             "On the borehole function, localised sampling is consistently better than both global densities.",
             "section 5.2.2",
             (always_better(BOREHOLE),),
+            ANOTHER,
         ),
     ),
     "sec5": (
         Claim(
             "The adaptive methods consistently outperform uniform sampling and active subspaces.",
             "section 5",
-            tuple(always_better(key) for key in CASES),
+            tuple(always_better(key) for key in PAPERS),
         ),
         Claim(
             "Compared with the convex penalty, the concave one gives fewer neurons and similar accuracy.",
@@ -288,12 +292,12 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         Claim(
             "Sampled neurons are not expected to outperform trained ones with the same number of neurons.",
             "section 5",
-            tuple(training_over_best(key, SLIGHT) for key in CASES),
+            tuple(training_over_best(key, SLIGHT) for key in PAPERS),
         ),
         Claim(
             "Training is orders of magnitude more expensive than a random feature model of as many neurons.",
             "section 5",
-            tuple(training_costs(key) for key in CASES),
+            tuple(training_costs(key) for key in PAPERS),
         ),
         Claim(
             "Residual sampling is sensitive to the choice of alpha and delta: neither may be too small.",

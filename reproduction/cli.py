@@ -24,10 +24,14 @@ def command(
     out: Annotated[Path, typer.Option(help="Folder for the report, figures, tables and results.")] = OUT,
     quick: Annotated[bool, typer.Option("--quick", help="Two trials and shorter training: minutes.")] = False,
     jobs: Annotated[int, typer.Option(help="Number of processes.")] = 1,
+    docs: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the documentation, for its page, tables and pictures.", show_default=False),
+    ] = None,
 ) -> None:
     """Compute and draw the paper's figures, decide its claims, and compare our errors with the authors' code."""
     try:
-        reproduce(figures, out=out, quick=quick, trials=trials, jobs=jobs, say=typer.echo)
+        reproduce(figures, out=out, quick=quick, trials=trials, jobs=jobs, docs=docs, say=typer.echo)
     except ValueError as error:
         typer.echo(f"reproduction: {error}", err=True)
         raise typer.Exit(2) from error

@@ -16,6 +16,7 @@ from reproduction.results import Table
 LIMIT = 2.0  # standard errors
 FEW = 4  # trials; the spread of fewer is not trusted
 TOLERANCE = np.log(1.05)  # the rule that chooses alpha accepts errors within 5% of the best
+FAR = 1.5  # times; rows beyond it are listed, even if chance alone can explain them
 UNEXPLAINED = "not explained"
 
 
@@ -46,6 +47,11 @@ def deviates(comparison: Comparison) -> bool:
     """Return whether ``|log(ours / theirs)|`` exceeds 5% plus two standard errors."""
     error = standard_error(comparison)
     return bool(abs(np.log(comparison.ratio)) > TOLERANCE + LIMIT * (0.0 if np.isnan(error) else error))
+
+
+def listed(comparison: Comparison) -> bool:
+    """Return whether a row is worth showing: it deviates, or is far from theirs."""
+    return bool(comparison.reason) or comparison.factor > FAR
 
 
 def _of_method(table: Table, key: str, method: str) -> Iterator[Comparison]:

@@ -11,6 +11,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from PIL import Image
@@ -27,7 +28,7 @@ from reproduction.results import Neurons, Table
 
 METADATA = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # no dates: equal numbers give equal files
 DPI = 100
-COLORS = 40  # of PNG files: enough for lines and shades, at a quarter of the size
+COLORS = 128  # of PNG files; with 40, lines of similar colours became equal
 TITLES = {
     "gaussian_bump": "Gaussian bump, $s = 1$",
     "gaussian_bump_s2": "Gaussian bump, $s = 2$",
@@ -42,7 +43,13 @@ TITLES = {
     "robot_arm_6d": "robot arm, $d = 6$",
     "borehole_8d": "borehole (the true function), $d = 8$",
 }
-CAP: dict[str, Any] = {"color": "0.3", "linewidth": 0.8, "linestyle": (0, (6, 3))}
+ROWS = {  # of panels; local sampling is in both, to compare its residual version with
+    "sampled from the data": ("uniform", "active_subspace", "local", "nonlocal", "representation"),
+    "sampled from the residual, trained": ("local", "local_residual", "nonlocal_residual", "sparse"),
+}
+LIMITED: dict[str, Any] = {
+    "marker": "*", "markersize": 11, "color": "black", "markerfacecolor": "white", "linestyle": "none",
+}  # fmt: skip
 
 
 def write(figure: Figure, stem: Path) -> Path:
@@ -63,47 +70,61 @@ def _write_png(figure: Figure, path: Path) -> None:
 
 
 def convergence(table: Table, caps: Mapping[str, int]) -> Figure:
-    """Draw the errors of all methods against numbers of neurons, a panel for each case; the authors' are thin lines.
+    """Draw the errors of all methods against numbers of neurons; the authors' are thin lines without markers.
 
-    The spread over the trials, the standard deviation of log error, has a panel of its own below. A vertical line is at
-    the largest number of neurons that a trained network may have, given by ``caps`` for each case, if one has so many.
+    Each case has a column with two panels of the same scale: methods that sample from the data, and below them those
+    that sample from the residual or train. Bands are one standard deviation of log error over the trials. A trained
+    network with as many neurons as it may have, given by ``caps`` for each case, has a hollow marker.
     """
-    figure = Figure(figsize=(5.2 * len(caps), 5.2), layout="constrained")
-    repeated = any(len(table.trials(key, method)) > 1 for key in caps for method in table.methods(key))
-    axes = figure.subplots(1 + repeated, len(caps), squeeze=False, sharex="col", height_ratios=(4, 1)[: 1 + repeated])
-    capped = False
+    figure = Figure(figsize=(5.2 * len(caps), 7.6), layout="constrained")
+    axes = figure.subplots(len(ROWS), len(caps), squeeze=False, sharex="col", sharey="col")
     for column, (key, cap) in zip(axes.T, caps.items(), strict=True):
-        _errors(column[0], table, key)
-        column[0].set_title(TITLES[key])
-        if repeated:
-            _spreads(column[1], table, key)
-            column[0].set_xlabel("")
-        if any(row.neurons == cap for rows in table.trials(key, "sparse") for row in rows):
-            column[0].axvline(cap, zorder=1, **CAP)
-            capped = True
-    _legend(figure, [method for method in plots.STYLES if any(table.trials(key, method) for key in caps)], capped)
+        drawn: list[float] = []
+        for ax, (name, methods) in zip(column, ROWS.items(), strict=True):
+            drawn += _errors(ax, table, key, methods)
+            ax.text(0.02, 0.03, name, transform=ax.transAxes, fontsize="small", color="0.3")
+        column[0].set(title=TITLES[key], xlabel="", ylim=(min(drawn) / 1.2, max(drawn) * 1.2))
+        _mark_limit(column[-1], table, key, cap)
+    for ax in axes[:, 1:].flat:
+        ax.set_ylabel("")
+    shown = [method for method in plots.STYLES if any(table.trials(key, method) for key in caps)]
+    _legend(figure, shown, any(_limited(table, key, cap) for key, cap in caps.items()))
     return figure
 
 
-def _errors(ax: Axes, table: Table, key: str) -> None:
-    theirs = reference()
-    for method in plots.STYLES:
+def _errors(ax: Axes, table: Table, key: str, methods: Sequence[str]) -> list[float]:
+    """Draw some methods on a case, and return the errors on their lines."""
+    theirs, drawn = reference(), []
+    for method in methods:
         if theirs.trials(key, method):
-            neurons, errors = theirs.curve(key, method)
+            neurons, errors = largest_steps(*theirs.curve(key, method))
+            drawn += geometric_mean(errors).tolist()
             ax.plot(neurons, geometric_mean(errors), color=plots.style_of(method).color, linewidth=0.8, zorder=1.5)
         if table.trials(key, method):
-            neurons, errors = table.curve(key, method)
-            plots.convergence(neurons, geometric_mean(errors), style=method, ax=ax)
+            neurons, errors = largest_steps(*table.curve(key, method))
+            drawn += geometric_mean(errors).tolist()
+            plots.convergence(neurons, errors, style=method, ax=ax)
+    for band in ax.collections:
+        band.set(alpha=0.12, linewidth=0.6)  # several of them overlap
+    return drawn
 
 
-def _spreads(ax: Axes, table: Table, key: str) -> None:
-    for method in plots.STYLES:
-        if len(table.trials(key, method)) > 1:
-            neurons, errors = table.curve(key, method)
-            spread = np.log(errors).std(axis=0, ddof=1)
-            ax.plot(neurons, spread, linewidth=1.0, markersize=3, **plots.style_of(method).line())
-    ax.set(xlabel="number of neurons $N$", ylabel="spread", ylim=(0, None))
-    ax.grid(True, color="0.9", linewidth=0.8)
+def largest_steps(neurons: Array, errors: Array) -> tuple[Array, Array]:
+    """Return numbers of neurons (m,) and errors (trials, m) without steps that the next one does not exceed in size."""
+    last = np.append(np.diff(neurons.round()) > 0, True)
+    return neurons[last], errors[:, last]
+
+
+def _limited(table: Table, key: str, cap: int) -> bool:
+    """Return whether all trained networks at the end of their paths have as many neurons as they may have."""
+    paths = table.trials(key, "sparse")
+    return bool(paths) and all(path[-1].neurons == cap for path in paths)
+
+
+def _mark_limit(ax: Axes, table: Table, key: str, cap: int) -> None:
+    if _limited(table, key, cap):
+        neurons, errors = table.curve(key, "sparse")
+        ax.plot(neurons[-1:], geometric_mean(errors)[-1:], zorder=3, **LIMITED)
 
 
 def geometric_mean(errors: Array) -> Array:
@@ -111,15 +132,15 @@ def geometric_mean(errors: Array) -> Array:
     return np.asarray(np.exp(np.log(errors).mean(axis=0)))
 
 
-def _legend(figure: Figure, methods: Sequence[str], capped: bool) -> None:
+def _legend(figure: Figure, methods: Sequence[str], limited: bool) -> None:
     """Put the legend below the panels."""
     handles = [
         Line2D([], [], label=plots.style_of(method).label, linewidth=1.6, **plots.style_of(method).line())
         for method in methods
     ]
     handles.append(Line2D([], [], color="0.3", linewidth=0.8, label="thin: the authors' code"))
-    if capped:
-        handles.append(Line2D([], [], label="limit of training", **CAP))
+    if limited:
+        handles.append(Line2D([], [], label="largest allowed", **LIMITED))
     columns = (len(handles) + 1) // 2
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=3.5, frameon=False)
 
@@ -130,7 +151,7 @@ def penalties(table: Table, keys: Sequence[str]) -> Figure:
     axes = figure.subplots(2, 3)
     for ax, key in zip(axes.flat, keys, strict=True):
         for method, label, style in (("sparse", "concave penalty", "sparse"), ("convex", "convex penalty", None)):
-            neurons, errors = table.curve(key, method)
+            neurons, errors = largest_steps(*table.curve(key, method))
             plots.convergence(neurons, geometric_mean(errors), style=style, label=label, ax=ax)
         ax.set_title(TITLES[key], fontsize="medium")
         ax.set_xlabel(ax.get_xlabel() if ax in axes[-1] else "")
@@ -143,7 +164,8 @@ def densities(panels: Mapping[str, Mapping[str, Neurons]]) -> Figure:
     """Draw densities of hyperplanes over angles and offsets: a row for each case, a column for each method.
 
     The hyperplanes of a trained network are weighted by ``|c_n|``. A neuron ``(a, b)`` and its mirror image
-    ``(-a, -b)`` have the same hyperplane, and both are drawn. Each panel has a scale of its own: the peaks differ.
+    ``(-a, -b)`` have the same hyperplane, and both are drawn. A row has one scale of colours, of the root of the
+    density: peaks of different heights are compared, and low parts are seen.
     """
     figure = Figure(figsize=(11.5, 3.2 * len(panels)), layout="constrained")
     columns = len(next(iter(panels.values())))
@@ -152,8 +174,12 @@ def densities(panels: Mapping[str, Mapping[str, Neurons]]) -> Figure:
             planes, weights = mirrored(neurons)
             plots.angle_offset_density(planes, weights=weights, bandwidth=0.1, ax=ax)
             ax.set_title(f"{TITLES[key]}: {plots.style_of(method).label}", fontsize="medium")
-            figure.colorbar(ax.images[-1], ax=ax, pad=0.02).ax.locator_params(nbins=5)
             ax.label_outer()
+        images = [ax.images[-1] for ax in axes]
+        scale = PowerNorm(0.5, vmin=0, vmax=max(image.get_clim()[1] for image in images))
+        for image in images:
+            image.set_norm(scale)
+        figure.colorbar(images[-1], ax=list(axes), pad=0.01)
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +18,15 @@ class Finding:
     where : str
         Where it says so.
     holds : bool or None
-        None if the run lacks the numbers to decide.
+        None if the run lacks the numbers to decide, or if no run can.
     numbers : str
         The numbers that decided, with 95% confidence intervals in brackets.
     clear : bool or None
         Whether all numbers within the intervals give the same verdict; None if there are no intervals.
     theirs : str
         The verdict and the numbers with the errors of the authors' code; empty if these do not decide.
+    testable : bool
+        Whether a run can decide the claim.
     """
 
     claim: str
@@ -32,6 +35,7 @@ class Finding:
     numbers: str
     clear: bool | None = None
     theirs: str = ""
+    testable: bool = True
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,16 @@ class Comparison:
     def ratio(self) -> float:
         """Ours over theirs."""
         return self.ours / self.theirs
+
+    @property
+    def factor(self) -> float:
+        """The larger of both over the smaller."""
+        return max(self.ratio, 1 / self.ratio)
+
+
+def share_within(comparisons: Sequence[Comparison], limit: float) -> float:
+    """Return the share of comparisons whose errors differ by at most a factor."""
+    return sum(comparison.factor <= limit for comparison in comparisons) / len(comparisons)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,9 @@ from reproduction.arrays import Array
 from reproduction.cases import Case
 from reproduction.results import Neurons, Result, Row
 from reproduction.seeds import digest, generator, seed
+from reproduction.version import version
 
-PROCEDURE = 1  # increase if results change although no configuration does: stored results are not used again
+EDITION = 1  # another number gives all experiments other seeds
 
 # The authors' 16 values from 10 to 1e-4. They are literals because they are hashed, and `np.logspace` rounds
 # differently on different processors.
@@ -52,29 +53,42 @@ def density_of(method: str, case: Case) -> Density:
 class Experiment(ABC):
     """A configuration: everything that determines its numbers, and nothing else.
 
-    The names of the class and its fields and the values of the fields are hashed: they determine the keys of results
-    and all seeds. A value must be the same on every machine: literals, integers, or results of exact arithmetic.
+    The names of the class and its fields and the values of the fields are hashed: they determine all seeds and,
+    together with the version of the source, the keys of results. A value must be the same on every machine: literals,
+    integers, or results of exact arithmetic.
     """
 
     case: Case
 
     @cached_property
     def digest(self) -> str:
-        """The key of its results."""
-        return digest(type(self).__name__, PROCEDURE, asdict(self))
+        """The configuration in one number, from which the seeds are."""
+        return digest(type(self).__name__, EDITION, asdict(self))
+
+    @property
+    def version(self) -> str:
+        """The version of what computes its results."""
+        return version(type(self), Case)
 
     def run(self, method: str, trial: int) -> Result:
-        """Return the result of one method and one trial; it depends on these and on the configuration only."""
-        start = time.perf_counter()
-        own = seed(self.digest, method, trial)
-        training, validation = self.case.trial_data(trial)
+        """Return the result of one method and one trial; it depends on these and on the configuration only.
+
+        Seconds are those of the processor, so that other users of the machine do not count.
+        """
+        start, used = time.perf_counter(), time.process_time()
+        case, own = self.case, seed(self.digest, method, trial)
+        training, validation = case.trial_data(trial)
+        outcomes = self._fits(method, training, validation, generator(own))
+        used = time.process_time() - used
+        share = used / (time.perf_counter() - start)
         rows, networks = [], []
-        for neurons, error, alpha, seconds, network in self._fits(method, training, validation, generator(own)):
+        for neurons, error, alpha, seconds, network in outcomes:
             networks += [] if network is None else [network]
             if np.isfinite(error):  # mere samples have none
                 relative = float(error / np.sqrt((np.mean(training.y**2) + np.mean(validation.y**2)) / 2))
-                rows.append(Row(self.case.name, self.case.order, method, trial, neurons, relative, alpha, seconds, own))
-        return Result(tuple(rows), tuple(networks), time.perf_counter() - start)
+                row = Row(case.name, case.order, method, trial, neurons, relative, alpha, share * seconds, own)
+                rows.append(row)
+        return Result(tuple(rows), tuple(networks), used)
 
     @abstractmethod
     def effort(self, method: str) -> float:

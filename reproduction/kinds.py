@@ -51,6 +51,10 @@ class PaperFigure(ABC):
         """The cases whose errors are compared with those of the authors; none by default."""
         return ()
 
+    def own_rows(self, table: Table) -> Table:
+        """Return the rows that are written to the table of this figure."""
+        return table
+
     def units(self, scope: Scope) -> tuple[Unit, ...]:
         """Return the units of work."""
         return tuple(unit for part in self.parts(scope) for unit in part.units)
@@ -85,22 +89,24 @@ class Portraits(PaperFigure):
     also: tuple[str, ...] = ()
 
     def parts(self, scope: Scope) -> tuple[Part, ...]:
-        """Return one network per density, and the path up to the trained network."""
-        sampled = (plan.portrayed(key, self.n_sampled) for key in (self.key, *self.also))
-        return *sampled, plan.portrayed_training(self.key, self.n_trained)
+        """Return networks of each density, and the paths up to the trained networks."""
+        sampled = (plan.portrayed(key, self.n_sampled, scope) for key in (self.key, *self.also))
+        return *sampled, plan.portrayed_training(self.key, self.n_trained, scope)
 
     def draw(self, evidence: Evidence) -> Figure:
-        """Draw the networks over the data of the first trial."""
+        """Draw the networks of the first trial over its data."""
         methods = (*plan.PORTRAYED, *plan.SPARSE)
         networks = {method: evidence.network(self.key, method) for method in methods}
-        errors = {method: float(evidence.curve(self.key, method)[1][-1]) for method in methods}
+        errors = {method: evidence.table.trials(self.key, method)[0][-1].error for method in methods}
         return drawing.portraits(CASES[self.key], CASES[self.key].trial_data(0)[0], networks, errors)
 
     def note(self, scope: Scope) -> str:
         """Return how the networks were chosen."""
+        n = scope.n_trials(CASES[self.key])
         return (
-            "One realisation, the first trial; nonuniform is the local density with the authors' jitter. The trained "
-            f"network is the last of the path with at most {self.n_trained} neurons."
+            f"The picture and the placement of neurons are of the first trial, ratios of errors of {n}; nonuniform is "
+            "the local density with the authors' jitter. The trained network is the last of the path with at most "
+            f"{self.n_trained} neurons."
         )
 
 
@@ -122,7 +128,7 @@ class Convergence(PaperFigure):
         return tuple(make(key, scope) for key in self.cases for make in makers)
 
     def draw(self, evidence: Evidence) -> Figure:
-        """Draw all methods, and below them their spread over trials."""
+        """Draw all methods."""
         return drawing.convergence(evidence.table, {key: plan.PATHS[key][2] for key in self.cases})
 
     def note(self, scope: Scope) -> str:
@@ -135,7 +141,7 @@ class Convergence(PaperFigure):
         trials = f"{n} trial{'s' * (n > 1)}" + (f" ({m} of trained networks{limit})" if high or m != n else "")
         return (
             f"{trials}, each with new data, which all methods share; networks grow from stage to stage. Lines are "
-            f"exp(mean log error), the spread is one standard deviation of log error. {self.remark}"
+            f"exp(mean log error), bands one standard deviation of log error, cut at the edges. {self.remark}"
         ).strip()
 
 
@@ -161,6 +167,7 @@ class Densities(PaperFigure):
         return (
             f"{plan.N_DRAWS} samples of each density (the authors have 30000), the last trained network of the first "
             "trial; a hyperplane and its mirror image both count. The kernel has bandwidth 0.1 in radians and in radii."
+            " A row has one scale of colours, of the root of the density."
         )
 
 
@@ -183,6 +190,11 @@ class Statements(PaperFigure):
         sigmoid = [key for key in small if CASES[key].order == 1]
         harmed = [make(key, scope) for make in (plan.narrow, plan.unpenalised) for key in sigmoid]
         return *shown, *(plan.convex(key, scope) for key in small), *harmed
+
+    def own_rows(self, table: Table) -> Table:
+        """Return the rows that no other figure has."""
+        shown = {key for figure in self.about for key in figure.keys}
+        return Table(tuple(row for row in table.rows if row.key not in shown or row.method in plan.CONVEX))
 
     def draw(self, evidence: Evidence) -> Figure:
         """Draw the paths of the concave and the convex penalty."""

@@ -90,14 +90,15 @@ def trained(key: str, scope: Scope) -> Part:
     return Part(_training(key, steps - shorter, limit), SPARSE, scope.n_trials(case, trained=True))
 
 
-def portrayed(key: str, n_neurons: int) -> Part:
-    """Return one network of a given size for each of two densities."""
-    return Part(Sampling(CASES[key], (n_neurons,), keep=True), PORTRAYED)
+def portrayed(key: str, n_neurons: int, scope: Scope) -> Part:
+    """Return networks of a given size for each of two densities."""
+    case = CASES[key]
+    return Part(Sampling(case, (n_neurons,), keep=True), PORTRAYED, scope.n_trials(case))
 
 
-def portrayed_training(key: str, n_neurons: int) -> Part:
+def portrayed_training(key: str, n_neurons: int, scope: Scope) -> Part:
     """Return the path of trained networks up to a given size, with two more steps to reach it."""
-    return Part(_training(key, PATHS[key][1] + 2, n_neurons), SPARSE)
+    return Part(_training(key, PATHS[key][1] + 2, n_neurons), SPARSE, scope.n_trials(CASES[key], trained=True))
 
 
 def pictured(key: str) -> Part:

@@ -13,7 +13,7 @@ from statistics import median
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from reproduction.findings import Finding, Section
+from reproduction.findings import Finding, Section, share_within
 
 TEMPLATES = Path(__file__).parent / "templates"
 LONG_TABLE = 16  # rows; longer tables are folded at first
@@ -29,6 +29,7 @@ class Verdict:
 
 
 HOLDS, FAILS, OPEN = Verdict("holds", "holds"), Verdict("fails", "does not hold"), Verdict("open", "not decided")
+UNTESTABLE = Verdict("open", "not testable")
 NONE = Verdict("none", "no claims")
 VERDICTS = {True: HOLDS, False: FAILS, None: OPEN}
 
@@ -120,6 +121,7 @@ def render(sections: Sequence[Section], *, setting: str, seconds: float) -> str:
         Time of the whole run.
     """
     figures = [Figure(section) for section in sections]
+    compared = [comparison for section in sections for comparison in section.comparisons]
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -133,7 +135,8 @@ def render(sections: Sequence[Section], *, setting: str, seconds: float) -> str:
         figures=figures,
         total=Tally.of([finding for section in sections for finding in section.findings]),
         verdicts=(HOLDS, FAILS, OPEN),
-        compared=sum(len(section.comparisons) for section in sections),
+        compared=len(compared),
+        within=[f"{share_within(compared, limit):.0%}" for limit in (1.1, 1.25)] if compared else [],
         differing=sum(figure.differing for figure in figures),
         long_table=LONG_TABLE,
         setting=setting,
@@ -150,7 +153,7 @@ def render(sections: Sequence[Section], *, setting: str, seconds: float) -> str:
 
 def verdict(finding: Finding) -> Verdict:
     """Return the outcome of a claim."""
-    return VERDICTS[finding.holds]
+    return VERDICTS[finding.holds] if finding.testable else UNTESTABLE
 
 
 def number(x: float) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from reproduction import drawing, report
+from reproduction import drawing, page, report
 from reproduction.authors import reference
 from reproduction.claims import CLAIMS
 from reproduction.comparison import compare
 from reproduction.evidence import Evidence
 from reproduction.figures import FIGURES
-from reproduction.files import write_text
+from reproduction.files import write_text, write_with
 from reproduction.findings import Section
 from reproduction.kinds import PaperFigure, Results
 from reproduction.plan import Scope
@@ -31,6 +33,7 @@ def reproduce(
     quick: bool = False,
     trials: int | None = None,
     jobs: int = 1,
+    docs: str | Path | None = None,
     say: Say = print,
 ) -> list[Section]:
     """Reproduce figures of the paper: compute, draw, decide its claims, compare with the authors' code, and report.
@@ -51,6 +54,9 @@ def reproduce(
         Another number of trials.
     jobs : int, default 1
         Number of processes.
+    docs : path, optional
+        The folder of the documentation, in which the page of the reproduction, its tables and pictures are written,
+        too. All figures are needed for it, in the full setting.
     say : callable
         Takes the messages.
 
@@ -64,8 +70,10 @@ def reproduce(
         raise ValueError(f"`trials` must be at least 1, got {trials}")
     if jobs < 1:
         raise ValueError(f"`jobs` must be at least 1, got {jobs}")
-    out = _writable(Path(out))
     scope = Scope(quick, trials)
+    if docs is not None and (len(chosen) < len(FIGURES) or scope != Scope()):
+        raise ValueError("`docs` needs all figures in the full setting, without `figures`, `quick` and `trials`")
+    out = _writable(Path(out))
     start = time.perf_counter()
     units = [unit for figure in chosen for unit in figure.units(scope)]
     results = run_units(units, Store(out / "results"), jobs=jobs, say=say)
@@ -73,12 +81,24 @@ def reproduce(
     html = report.render(sections, setting=_setting(scope, jobs), seconds=time.perf_counter() - start)
     write_text(out / "report.html", html)
     say(f"wrote {out / 'report.html'}")
+    if docs is not None:
+        _publish(sections, results, out, Path(docs))
+        say(f"wrote {Path(docs) / 'reproduction.md'}")
     return sections
+
+
+def _publish(sections: Sequence[Section], results: Results, out: Path, docs: Path) -> None:
+    """Write the page of the documentation, and copy its tables and pictures."""
+    write_text(docs / "reproduction.md", page.render(sections, results))
+    for section in sections:
+        table, picture = out / "tables" / f"{section.name}.csv", section.picture.with_suffix(".png")
+        write_with(docs / "reproduction" / table.name, partial(shutil.copyfile, table))
+        write_with(docs / "images" / "reproduction" / picture.name, partial(shutil.copyfile, picture))
 
 
 def _section(figure: PaperFigure, results: Results, scope: Scope, out: Path) -> Section:
     evidence = figure.evidence(results, scope)
-    write_text(out / "tables" / f"{figure.name}.csv", evidence.table.to_csv())
+    write_text(out / "tables" / f"{figure.name}.csv", figure.own_rows(evidence.table).to_csv())
     return Section(
         name=figure.name,
         title=figure.title,

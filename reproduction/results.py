@@ -14,7 +14,7 @@ import numpy as np
 from nurf.networks import Hyperplanes
 from reproduction.arrays import Array
 
-DIGITS = 6  # significant digits of floats in tables
+DIGITS = 5  # significant digits of floats in tables
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Row:
     alpha : float
         The chosen regularisation; for sparse training, that of the step.
     seconds : float
-        Time of this fit.
+        Time of the processor for this fit.
     seed : int
         Seed of the neurons. The data of a trial have a seed of their own, which all methods share.
     """

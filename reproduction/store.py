@@ -11,6 +11,7 @@ from typing import Any
 from reproduction.files import write_text
 from reproduction.fits import Experiment
 from reproduction.results import Result
+from reproduction.seeds import digest
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,15 @@ class CorruptError(ValueError):
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of results with one file per unit; the key is the digest of the configuration."""
+    """A folder of results with one file per unit; keys are made of the configuration and the version of the source."""
 
     folder: Path
 
     def path(self, unit: Unit) -> Path:
         """Return the file of a unit."""
         experiment = unit.experiment
-        name = f"{experiment.case.key}-{type(experiment).__name__.lower()}-{experiment.digest[:16]}"
+        key = digest(experiment.digest, experiment.version)[:16]
+        name = f"{experiment.case.key}-{type(experiment).__name__.lower()}-{key}"
         return self.folder / name / f"{unit.method}-{unit.trial}.json"
 
     def save(self, unit: Unit, result: Result) -> None:
@@ -81,7 +83,9 @@ class Store:
 
 
 def _identity(unit: Unit) -> dict[str, Any]:
-    return {"configuration": unit.experiment.digest, "method": unit.method, "trial": unit.trial}
+    experiment = unit.experiment
+    identity = {"configuration": experiment.digest, "version": experiment.version}
+    return {**identity, "method": unit.method, "trial": unit.trial}
 
 
 def _checksum(content: Any) -> str:

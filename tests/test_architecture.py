@@ -9,7 +9,7 @@ import pytest
 import nurf
 
 LEVELS = [
-    {"_threads", "_types"},
+    {"_memory", "_threads", "_types"},
     {"_blocks"},
     {"_validation", "differentiation"},
     {"jets"},
@@ -24,7 +24,7 @@ LEVELS = [
     {"blockwise"},
     {"estimators"},
     {"_tables", "export", "plots", "torch"},
-    {"report"},
+    {"decisions", "report"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LEVELS) for name in names}

@@ -315,3 +315,16 @@ def test_budgets_that_are_not_kept_are_marked(monkeypatch, tmp_path, capsys):
     assert line.startswith("| 12 | 2 | values | **0.44** (1.0e-02, sampled) | 1.2 (1.0e-01, wide) | ")
     assert any(line.startswith("| budget exceeded | 1 of 1 | 0 of 1 | ") for line in printed)
     assert any(line.startswith("| seconds of a core / of the clock | 0.50 | 0.84 |") for line in printed)
+
+
+def test_intervals_of_answers_are_compared_with_the_truth(monkeypatch, capsys):
+    pytest.importorskip("uqtestfuns")
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    decisions = import_module("decisions")
+    decisions.main(["--models", "wide", "--samples", "12", "--functions", "CurrinSine"])
+    head, _, *rows = capsys.readouterr().out.strip().splitlines()[:4]
+    assert head.split(" | ")[-1].startswith("all")
+    assert [row.split(" | ")[2] for row in rows] == ["False", "True"]
+    decisions.published({"GaytonHat": (0.0, "2.85e-5")})
+    line = capsys.readouterr().out.splitlines()[-1].split(" | ")
+    assert_allclose(float(line[2]), 2.85e-5, rtol=0.05)

@@ -28,9 +28,8 @@ def csv(tmp_path):
 
 
 def samples(path, target="y", gradients=("dy_*",), **choice):
-    return Samples.of(
-        read_table(path), ColumnChoice((target,) if isinstance(target, str) else target, gradients, **choice)
-    )
+    targets = (target,) if isinstance(target, str) else target
+    return Samples.of(read_table(path), ColumnChoice(targets, gradients, **choice))
 
 
 class TestColumns:

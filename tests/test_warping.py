@@ -153,6 +153,12 @@ def fitted(name, n=60, **others):
         return with_transforms(name, **others).fit(X, y, gradients=gradients)
 
 
+def fitted_to_noise(name):
+    """Return a fit to noisy values, whose coefficients are moderate, so that roundings of predictions are small."""
+    X, y, _, _ = power_law(60)
+    return with_transforms(name).fit(X, y * np.exp(0.1 * np.random.default_rng(2).normal(size=60)))
+
+
 class TestRegressors:
     @pytest.mark.parametrize("name", ["wide", "sampled", "surrogate"])
     def test_a_power_law_is_found(self, name):
@@ -165,8 +171,8 @@ class TestRegressors:
 
     @pytest.mark.parametrize("name", REGRESSORS)
     def test_derivatives_are_those_of_the_prediction(self, name):
-        model, X = fitted(name), power_law(5, seed=1)[0]
-        gradients, hessians, h = model.predict_gradient(X), model.predict_hessian(X), 1e-5
+        model, X = fitted_to_noise(name), power_law(5, seed=1)[0]
+        gradients, hessians, h = model.predict_gradient(X), model.predict_hessian(X), 1e-3
         for j in range(3):
             steps = np.zeros((5, 3))
             steps[:, j] = h * (X[:, j] if j < 2 else 1.0)
@@ -178,7 +184,7 @@ class TestRegressors:
 
     @pytest.mark.parametrize("name", REGRESSORS)
     def test_all_ways_to_compute_agree(self, name, tmp_path):
-        model, X = fitted(name), power_law(5, seed=1)[0]
+        model, X = fitted_to_noise(name), power_law(5, seed=1)[0]
         values, gradients = model.predict(X), model.predict_gradient(X)
         function = model.function()
         for found, slopes in (
@@ -277,10 +283,10 @@ class TestRegressors:
         model = RandomFeatureRegressor(10, **FIXED, target="log")
         with pytest.raises(ValueError, match="only where the value is known"):
             model.fit(X, y, gradients=gradients, gradients_at=X + 0.01)
-        with pytest.raises(ValueError, match="`target` and `inputs` must be None or 'auto' for data in blocks"):
+        with pytest.raises(ValueError, match="`target` and `inputs` must be None for data in blocks"):
             model.fit_blocks([(X, y)])
-        with pytest.raises(ValueError, match="`target` and `inputs` must be None or 'auto' for `partial_fit`"):
-            clone(model).partial_fit(X, y)
+        with pytest.raises(ValueError, match="`target` and `inputs` must be None for `partial_fit`"):
+            clone(model).set_params(target="auto").partial_fit(X, y)  # the first rows may ask for a transformation
         with pytest.raises(ValueError, match="`loss` must be 'squared' with a `target`"):
             clone(model).set_params(loss="huber").fit(X, y)
         with pytest.raises(ValueError, match="`target` and `inputs` of an engine must be None"):
@@ -328,6 +334,8 @@ class TestAuto:
         assert str(model.warping_) == str(model.model_.warping_) == "log of the values, log of 2 inputs"
         assert "log of the values, log of 2 inputs" in str(model.report())
         assert_allclose(model.predict(fresh), truth, rtol=1e-3)
+        again = clone(model.model_)
+        assert (again.target, again.inputs) == (("log",), ("log", "log", None))
         plain = Surrogate(None, engines=["sampled"], target=None, inputs=None, random_state=0).fit(X, y)
         assert plain.warping_.is_trivial
 

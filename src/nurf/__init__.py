@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nurf import (
     activations,
+    decisions,
     densities,
     differentiation,
     engines,
@@ -47,6 +48,7 @@ __all__ = [  # without `plots`, which requires matplotlib, and `torch`, whose na
     "Surrogate",
     "activations",
     "check_derivatives",
+    "decisions",
     "densities",
     "differentiation",
     "engines",

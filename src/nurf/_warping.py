@@ -130,6 +130,16 @@ class Warping:
         """Whether nothing changes."""
         return self.inputs is None and self.outputs is None
 
+    @property
+    def input_kinds(self) -> tuple[str | None, ...] | None:
+        """The curve of each input; None if there are none."""
+        return None if self.inputs is None else self.inputs.kinds
+
+    @property
+    def output_kinds(self) -> tuple[str | None, ...] | None:
+        """The curve of each output; None if there are none."""
+        return None if self.outputs is None else self.outputs.kinds
+
     def points(self, X: Array) -> Array:
         """Return the inputs after their curves."""
         return X if self.inputs is None else self.inputs(X)

@@ -28,7 +28,7 @@ def test_options_are_passed_on(calls, tmp_path):
     ((figures, options),) = calls
     assert figures == ["fig4", "fig7"]
     options.pop("say")
-    assert options == {"out": tmp_path, "quick": True, "trials": 3, "jobs": 2}
+    assert options == {"out": tmp_path, "quick": True, "trials": 3, "jobs": 2, "docs": None}
 
 
 def test_the_default_is_all_figures_into_build(calls):
@@ -47,6 +47,8 @@ def test_the_default_is_all_figures_into_build(calls):
         (["--jobs", "0"], "`jobs` must be at least 1, got 0"),
         (["--out", __file__], "`out` must be a folder to write to"),
         (["--trials", "few"], "Invalid value for '--trials'"),
+        (["fig4", "--docs", "docs"], "`docs` needs all figures in the full setting"),
+        (["--quick", "--docs", "docs"], "`docs` needs all figures in the full setting"),
     ],
 )
 def test_bad_input_is_answered_in_a_line(arguments, message, tmp_path):

@@ -16,7 +16,7 @@ from reproduction.cases import CASES
 from reproduction.figures import FIGURES
 from reproduction.plan import Scope
 from reproduction.reproduce import reproduce
-from reproduction.results import Table
+from reproduction.results import Neurons, Table
 from reproduction.runner import run_units
 from reproduction.store import Store
 
@@ -61,12 +61,10 @@ def test_figures_are_computed_drawn_compared_and_reported(small, not_written, tm
     assert set(table.methods("borehole_8d")) == {*plan.METHODS_ND, "sparse"}
     assert "Figure 11" in (out / "report.html").read_text()
     reproduce(["fig1"], out=out, trials=2, say=messages.append)
-    assert "3 of 3 results are stored already" in messages
+    assert "6 of 6 results are stored already" in messages
 
 
-@pytest.mark.parametrize(
-    ("name", "titled", "panels"), [("fig1", 3, 3), ("fig2", 3, 6), ("fig4", 2, 2), ("fig6", 6, 12)]
-)
+@pytest.mark.parametrize(("name", "titled", "panels"), [("fig1", 3, 3), ("fig2", 3, 6), ("fig4", 2, 4), ("fig6", 6, 8)])
 def test_figures_of_each_kind_are_rendered(small, tmp_path, name, titled, panels):
     scope = Scope(trials=1)
     results = run_units(FIGURES[name].units(scope), Store(tmp_path), say=silent)
@@ -82,17 +80,31 @@ def test_figures_of_each_kind_are_rendered(small, tmp_path, name, titled, panels
         assert 0.01 < np.mean(pixels[bottom:top, left:right] < 230) < 0.99  # neither empty nor full
 
 
-def test_spreads_have_panels_and_the_limit_of_training_a_line():
+def test_bands_are_a_standard_deviation_and_the_limit_of_training_is_marked():
     key = "checkmark_3d"
     found = [row for t in (0, 1) for row in rows(key, "local", [0.5 - 0.1 * t, 0.3], [10, 400], trial=t)]
-    found += [row for t in (0, 1) for row in rows(key, "sparse", [0.4, 0.2 + 0.1 * t], [9, 200], trial=t)]
-    errors, spread = drawing.convergence(Table(tuple(found)), {key: 200}).axes
-    assert [line.get_xdata()[0] for line in errors.lines].count(200) == 1
-    drawn = {line.get_color(): line.get_ydata() for line in spread.lines}
-    np.testing.assert_allclose(drawn[plots.style_of("local").color], [np.log(1.25) / np.sqrt(2), 0.0], atol=1e-12)
-    np.testing.assert_allclose(drawn[plots.style_of("sparse").color], [0.0, np.log(1.5) / np.sqrt(2)], atol=1e-12)
-    (alone,) = drawing.convergence(Table(tuple(found[:2])), {key: 200}).axes
-    assert 200 not in [line.get_xdata()[0] for line in alone.lines]
+    path = [9, 200, 200]  # only the last of equal size is drawn
+    found += [row for t in (0, 1) for row in rows(key, "sparse", [0.4, 0.3, 0.1 + 0.1 * t], path, trial=t)]
+    above, below = drawing.convergence(Table(tuple(found)), {key: 200}).axes
+    (band,) = above.collections
+    spread, mean = np.exp(np.log(1.25) / np.sqrt(2)), np.sqrt(0.5 * 0.4)
+    heights = [y for x, y in band.get_paths()[0].vertices if x < 11]
+    np.testing.assert_allclose([min(heights), max(heights)], [mean / spread, mean * spread])
+    trained = [line.get_xydata() for line in below.lines if line.get_color() == plots.style_of("sparse").color]
+    np.testing.assert_allclose(trained[0], [[9, 0.4], [200, np.sqrt(0.02)]])
+    marked = [line for line in below.lines if line.get_markerfacecolor() == "white"]
+    np.testing.assert_allclose([line.get_xydata() for line in marked], [[[200, np.sqrt(0.02)]]])
+    free = drawing.convergence(Table(tuple(found)), {key: 300}).axes[1]
+    assert not [line for line in free.lines if line.get_markerfacecolor() == "white"]
+
+
+def test_densities_in_a_row_have_one_scale_of_colours():
+    normals, offsets = np.tile([1.0, 0.0], (9, 1)), np.linspace(-1, 1, 9)
+    narrow, wide = (Neurons(normals, width * offsets, np.ones(9)) for width in (0.1, 0.9))
+    axes = drawing.densities({"corner": {"local": narrow, "sparse": wide}}).axes[:2]
+    low, high = ({ax.images[0].get_clim()[i] for ax in axes} for i in (0, 1))
+    assert low == {0.0}
+    assert high == {max(ax.images[0].get_array().max() for ax in axes)}
 
 
 def test_both_penalties_are_drawn():

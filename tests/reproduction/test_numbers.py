@@ -1,18 +1,30 @@
 """The errors, against textbook formulas and against the tables of the full run."""
 
 import dataclasses
+from collections import Counter
 
 import numpy as np
 import pytest
 from tiny import FLAT, TABLES, TINY, TRAINING, committed
 
 from nurf.densities import Uniform
+from reproduction import plan
 from reproduction.authors import reference
+from reproduction.cases import CASES
 from reproduction.figures import FIGURES
 from reproduction.fits import Sampling
 from reproduction.plan import Scope
 from reproduction.results import Table
 from reproduction.seeds import generator, seed
+
+AFFORDABLE = 5.0  # seconds of the processor; training from six dimensions on takes a minute
+# Tables have five digits: 5e-5. Values of a ridge regression change by at most eps |G| / (4 alpha) of the norm of y,
+# with |G| < N / 2 for the Gram matrix, alpha = 1e-4 d / N, N = 1000, d = 6 and eps = 1e-15: 2e-7. Gradients of a
+# residual, from which the next neurons are, change by that over the width 1/40: 1e-5.
+TOLERANCE = 1e-4
+# Training chooses which neurons to add and to delete. In a symmetric function two are equally good but for rounding,
+# and the path goes another way: on the separable function with 21 neurons instead of 22, for one rounding of six.
+FEW = 12  # neurons up to which paths are compared
 
 
 @pytest.mark.parametrize("case", [TINY, dataclasses.replace(TINY, order=2), dataclasses.replace(FLAT, noise=0.1)])
@@ -57,31 +69,38 @@ def test_trained_errors_are_those_of_the_kept_networks():
         assert row.error == pytest.approx(np.sqrt(squares / (np.sum(train.y**2) + np.sum(held.y**2))), rel=1e-6)
 
 
+def cheapest():
+    """Return the figure, case, method and trial of the cheapest committed result of every figure and method."""
+    seconds = Counter()
+    too_small = {plan.unpenalised_name(key) for key in CASES}  # alphas of the size of rounding errors
+    for figure in FIGURES:
+        for row in committed(figure):
+            if row.case not in too_small:
+                seconds[figure, row.key, row.method, row.trial] += row.seconds
+    found = {}
+    for place, spent in sorted(seconds.items(), key=lambda item: -item[1]):
+        found[place[0], place[2]] = (place, spent)
+    return [place for place, spent in found.values() if spent < AFFORDABLE]
+
+
 @pytest.mark.skipif(not TABLES.exists(), reason="the tables are in the repository only")
-@pytest.mark.parametrize(
-    ("figure", "key", "method", "trial"),
-    [
-        ("fig1", "gaussian_bump", "uniform", 0),
-        ("fig2", "planar_wave", "local", 0),
-        ("fig4", "gaussian_bump", "representation", 9),
-        ("fig4", "gaussian_bump_s2", "nonlocal", 0),
-        ("fig4", "gaussian_bump_s2", "nonlocal_residual", 5),
-        ("fig5", "planar_wave", "active_subspace", 1),
-        ("fig5", "checkmark_2d", "local_residual", 0),
-        ("fig8", "separable", "nonlocal", 3),
-    ],
-)
-def test_errors_agree_with_the_committed_tables(figure, key, method, trial):
-    (unit,) = (
+@pytest.mark.parametrize(("figure", "key", "method", "trial"), cheapest() if TABLES.exists() else [])
+def test_the_committed_tables_are_of_the_present_code(figure, key, method, trial):
+    """A share of them is computed again; after a change, ``python -m reproduction --docs docs`` writes new ones."""
+    (unit,) = {
         unit
         for unit in FIGURES[figure].units(Scope())
         if (unit.experiment.case.key, unit.method, unit.trial) == (key, method, trial)
-    )
+    }
     expected = [row for row in committed(figure) if (row.key, row.method, row.trial) == (key, method, trial)]
     found = unit.run().rows
+    assert len(found) == len(expected)
+    if method in (*plan.SPARSE, *plan.CONVEX):
+        expected = [row for row in expected if row.neurons <= FEW]
+        assert expected
+    found = found[: len(expected)]
     assert [row.neurons for row in found] == [row.neurons for row in expected]
-    # The tables were rounded to six digits, then to four: by at most 5e-4 + 5e-6. Machines differ by far less.
-    np.testing.assert_allclose([row.error for row in found], [row.error for row in expected], rtol=5.1e-4)
+    np.testing.assert_allclose([row.error for row in found], [row.error for row in expected], rtol=TOLERANCE)
 
 
 @pytest.mark.skipif(not TABLES.exists(), reason="the tables are in the repository only")

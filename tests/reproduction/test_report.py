@@ -110,6 +110,7 @@ def test_the_header_sums_up(page):
     assert summary.startswith("2 of 4 claims hold (1 does not, 1 not decided)")
     assert "3 figures" in summary
     assert "105 errors" in summary
+    assert "97% are within 10% of theirs, 97% within 25%" in summary  # 102
     assert "; 1 differs by more" in summary
     assert "Setting: quick <5 trials>. The run took 12 min 34 s;" in summary
 

@@ -166,4 +166,4 @@ def test_a_table_can_be_read_again(done):
     assert header == "case,order,method,trial,neurons,error,alpha,seconds,seed"
     for found, row in zip(read(table.to_csv()), table.rows, strict=True):
         assert found == dataclasses.replace(row, error=found.error, alpha=found.alpha, seconds=found.seconds)
-        assert found.error == pytest.approx(row.error, rel=5.1e-6)  # six digits
+        assert found.error == pytest.approx(row.error, rel=5.1e-5)  # five digits

@@ -22,6 +22,7 @@ from nurf.solvers._coverage import (
     require_errors,
     standard_error,
 )
+from nurf.solvers._draws import Part, between_samples, beyond_reach
 from nurf.solvers._reach import Reach, standing_for
 
 
@@ -162,8 +163,7 @@ class CrossFit:
     def value_std(self, X: Array) -> Array:
         """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
         require_errors(len(self.errors))
-        calibrated = _calibrated(self._variances(X, _value), self.errors, self.variances, self.effective)
-        return np.asarray(np.sqrt(calibrated**2 + self.reach.variances(X)))
+        return np.asarray(np.sqrt(self.deviations(X) ** 2 + self.reach.variances(X)))
 
     def gradient_std(self, X: Array) -> Array:
         """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d).
@@ -184,6 +184,30 @@ class CrossFit:
     def _variances(self, X: Array, evaluate: Callable[[Network, Array], Array]) -> Array:
         """Return the jackknife's variances of the values (n, k), or of the gradients (n, k, d), at the points."""
         return (self.n_folds - 1) * _mean_squares(self.network, self.folds, X, evaluate)
+
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[Part, ...]:
+        """Return how much ``n`` draws of the function differ from the fit; noise counts as an error of it."""
+        require_errors(len(self.errors))
+        errors = between_samples(self.reach, self.errors, n, rng, amplitude=self)
+        return errors, beyond_reach(self.reach, n, rng)
+
+    def deviations(self, X: Array) -> Array:
+        """Return the standard deviations of values at the points, without those far from the samples: (n, k)."""
+        return _calibrated(self._variances(X, _value), self.errors, self.variances, self.effective)
+
+    def deviation_gradients(self, X: Array) -> Array:
+        """Return the gradients of these deviations, of shape (n, k, d)."""
+        n, k = len(X), self.network.n_outputs
+        center, slope = self.network.value(X), self.network.gradient(X)
+        slopes = np.zeros((n, k, X.shape[1]))
+        for fold in self.folds:
+            moved = (fold.value(X) - center).reshape(n, k, 1)
+            slopes += moved * (fold.gradient(X) - slope).reshape(slopes.shape)
+        grows = self._variances(X, _value) > self.variances.max(axis=0)
+        factors = np.divide(
+            grows * (self.n_folds - 1) / len(self.folds), self.deviations(X), where=grows, out=np.zeros((n, k))
+        )
+        return np.asarray(factors[..., None] * slopes)
 
     def interval(self, X: Array, coverage: float) -> Array:
         """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2)."""

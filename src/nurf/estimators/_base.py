@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nurf._scaling import Scaling
 from nurf._types import Array
-from nurf._validation import is_number
+from nurf._validation import is_number, is_whole
 from nurf._warping import UNWARPED, Warping, require_positive
 from nurf.choosing import NO_LIMIT, POLICY, Choice, Clock, Engine, decide
 from nurf.data import DerivativeCheck, Observations, in_pieces, require_numbers, split
@@ -31,6 +31,7 @@ from nurf.files import write
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork, WarpedFunction, WarpedNetwork
 from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
+from nurf.solvers._draws import Draws
 
 ALL_DATA, VALUES_ALONE = "all data", "values alone"  # the names of what engines are fitted to
 
@@ -539,6 +540,43 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         check_is_fitted(self, "fit_")
         function = self.fit_.network.function(self.scaling_)
         return function if self.warping_.is_trivial else WarpedFunction(function, self.warping_)
+
+    def draws(self, n: int, random_state: Any = None) -> Draws:
+        """Return ``n`` plausible functions given the data: values and gradients of all of them at any points.
+
+        Whatever is asked of the model can be asked of each draw: how much the answers differ is how sure the model is
+        of the answer. At each point, draws have the mean and the standard deviation of ``predict(return_std=True)``,
+        without noise if the model knows it. Infinitely wide networks know it, and their draws are those of the process
+        given the data, times the factors by which standard deviations are calibrated. Draws of other networks are the
+        network plus errors that vary from sample to sample, and with more than 150 samples coefficients of ridge
+        regression in the Bayesian view: noise counts as an error of the function. All draws differ more and more beyond
+        the reach of the samples.
+
+        Parameters
+        ----------
+        n : int
+        random_state : int, RandomState, Generator or None, default None
+
+        Returns
+        -------
+        Draws
+            ``value(X)`` has the shape (n, m) or (n, m, k) for ``m`` points and ``k`` outputs, ``gradient(X)`` the shape
+            (n, m, d) or (n, m, k, d). ``draws[i]`` is one function.
+
+        Examples
+        --------
+        >>> from nurf import KernelFeatureRegressor
+        >>> X = np.linspace(0, 1, 6)[:, None]
+        >>> model = KernelFeatureRegressor().fit(X, np.sin(5 * X[:, 0]))
+        >>> draws = model.draws(100, random_state=0)
+        >>> draws.value(X).shape, draws.gradient(X).shape, draws[3].value(X).shape
+        ((100, 6), (100, 6, 1), (6,))
+        """
+        check_is_fitted(self, "fit_")
+        if not is_whole(n):
+            raise ValueError(f"`n` must be a whole number >= 1, got {n!r}")
+        parts = self._checked_uncertainty().draws(int(n), as_generator(random_state))
+        return Draws(self.fit_.network, parts, self.scaling_, int(n), warping=self.warping_)
 
     def _in_pieces(self, method: Callable[..., Any], X: Any, axes: tuple[Any, ...], return_std: bool = False) -> Any:
         """Return what a method predicts, of arrays of any kind; ``axes`` are those behind rows and outputs."""

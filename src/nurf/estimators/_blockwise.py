@@ -123,7 +123,7 @@ class BlockwiseRegressor(NetworkRegressor):
     def _fit_stream(self, stream: Stream, path: Any) -> list[Warning]:
         """Fit to a stream, set the attributes at the very end, and return warnings for the user."""
         self._require_blocks()
-        self._require_unwarped("data in blocks")
+        self._require_unwarped("data in blocks", "auto")
         rng = as_generator(self.random_state)
         if path is not None and not isinstance(self.random_state, Integral):
             raise ValueError(f"`checkpoint` needs a number as `random_state`, got {self.random_state!r}")
@@ -156,13 +156,13 @@ class BlockwiseRegressor(NetworkRegressor):
             warnings.warn(warning, stacklevel=3)
         return self
 
-    def _require_unwarped(self, purpose: str) -> None:
-        """Raise an error if values or inputs are transformed; "auto" transforms nothing."""
-        if any(
-            each is not None and not (isinstance(each, str) and each == "auto") for each in (self.target, self.inputs)
+    def _require_unwarped(self, purpose: str, *harmless: str) -> None:
+        """Raise an error if values or inputs are transformed; parameters may be None or something ``harmless``."""
+        if not all(
+            given is None or (isinstance(given, str) and given in harmless) for given in (self.target, self.inputs)
         ):
             raise ValueError(
-                f"`target` and `inputs` must be None or 'auto' for {purpose}, got {self.target!r} and {self.inputs!r}: "
+                f"`target` and `inputs` must be None for {purpose}, got {self.target!r} and {self.inputs!r}: "
                 "transform the rows yourself, or fit at most 20,000 of them at once"
             )
 

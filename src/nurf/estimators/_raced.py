@@ -119,8 +119,7 @@ class RacedBlocks:
 
     All engines race on the sample, for half of the time. In the other half, the best candidates of engines that can go
     on with all rows do so, if they are not far behind: sampled networks with as many neurons, trained ones with as many
-    steps as there is time for. They are compared with the winner of the race at the held rows, so that more rows are
-    not worse than the sample.
+    steps as there is time for. They are compared with the winner of the race at the held rows.
 
     Parameters
     ----------

@@ -222,16 +222,22 @@ class Surrogate(BlockwiseRegressor):
         self.verbose = verbose
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
-        deadline = time.perf_counter() + self._budget()
-        raced = self._raced(jet, validation, self._generator(), deadline)
-        return self._set_raced(raced, raced.winner, raced.fit)
+        start = time.perf_counter()
+        raced = self._raced(jet, validation, self._generator(), start + self._budget())
+        found = self._set_raced(raced, raced.winner, raced.fit)
+        return found + tail_warnings(raced.choice.winner.evidence, jet.with_values().y, self.target)
 
     def _raced(
-        self, jet: Jet, validation: Any, rng: np.random.Generator, deadline: float, in_blocks: bool = False
+        self,
+        jet: Jet,
+        validation: Any,
+        rng: np.random.Generator,
+        deadline: float,
+        warpings: Sequence[Warping] | None = None,
     ) -> Raced:
-        """Return the race between all engines, in the better of the units that are offered.
+        """Return the race between all engines on given data, between the curves with the smallest error.
 
-        Each unit has its share of the time. Data in blocks are not transformed.
+        ``warpings`` are the curves of inputs and outputs; by default those that the parameters ask for.
         """
         start, models = time.perf_counter(), self._models(jet)
         progress = watch_attempts(self._verbosity(), deadline - start)
@@ -253,19 +259,20 @@ class Surrogate(BlockwiseRegressor):
             choice = self._decided(contenders, models, failures, progress, clock)
             return Raced(models, contenders, choice, failures, check, tuple(found))
 
-        warpings = [UNWARPED] if in_blocks else self._warpings(jet, held_out)
+        warpings = self._warpings(jet, held_out) if warpings is None else warpings
         ends = start + (deadline - start) * np.arange(1, len(warpings) + 1) / len(warpings)
         races = [race(warping, Clock(end)) for warping, end in zip(warpings, ends, strict=True)]
         choices = [each.choice for each in races]
         best = races[least(choices)]
         best.winner.model._set_rivals(warpings, choices)
-        tails = tail_warnings(best.choice.winner.evidence, jet.with_values().y, self.target)
-        whole = replace(best.choice, finished=all(choice.finished for choice in choices))
-        return replace(best, choice=whole, warnings=(*found, *tails))
+        finished = all(choice.finished for choice in choices)
+        return replace(best, choice=replace(best.choice, finished=finished))
 
     def _set_raced(self, raced: Raced, winner: Contender, fit: Any) -> list[Warning]:
         """Set the attributes of the winner of a race, and return warnings for the user."""
+        warping = winner.prepared.warping
         warned = winner.model._finished(winner.prepared, fit)
+        winner.model.set_params(target=warping.output_kinds, inputs=warping.input_kinds)  # which its clones have, too
         return warned + self._set_model(raced, winner, winner.model)
 
     def _set_model(self, raced: Raced, chosen: Contender, model: NetworkRegressor) -> list[Warning]:
@@ -298,7 +305,7 @@ class Surrogate(BlockwiseRegressor):
 
     def _way(self, blocks: Blocks, found: list[Warning]) -> RacedBlocks:
         def race(sample: Jet, rng: np.random.Generator, deadline: float) -> Raced:
-            return self._raced(sample, None, rng, deadline, in_blocks=True)
+            return self._raced(sample, None, rng, deadline, [UNWARPED])
 
         return RacedBlocks(race, self._budget(), self._verbosity())
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from scipy.special import kve
+from scipy.stats import chi, f
 
 from nurf._types import Array
 from nurf.kernels._base import Kernel
@@ -29,6 +31,14 @@ class RadialKernel(Kernel):
 
         A derivative that is infinite at 0 must be 0 there: it is multiplied by powers of ``x - x'``, and the rounding
         errors of large terms that cancel would stay.
+        """
+
+    @abstractmethod
+    def spectral_density(self, lengths: Array, d: int) -> Array:
+        """Return the density of the lengths ``|w|`` of the waves of which processes in ``d`` dimensions are sums.
+
+        ``k(x, x')`` is ``int p(l) E cos(l u.(x - x')) dl`` for ``u`` uniform on the sphere, up to a constant: where the
+        constant is infinite, so is the integral of the density.
         """
 
     @property
@@ -59,6 +69,10 @@ class GaussianKernel(RadialKernel):
         """Return ``(-1)^m exp(-t)``."""
         return np.asarray((-1) ** order * np.exp(-t))
 
+    def spectral_density(self, lengths: Array, d: int) -> Array:
+        """Return the chi distribution: frequencies are normal."""
+        return np.asarray(chi.pdf(lengths, d))
+
 
 @dataclass(frozen=True)
 class MaternKernel(RadialKernel):
@@ -83,6 +97,10 @@ class MaternKernel(RadialKernel):
         close, s = s < CLOSEST, np.maximum(s, CLOSEST)
         polynomial = {2: 1.0, 3: -1 / s, 4: (1 + s) / s**3, 5: -(3 + 3 * s + s**2) / s**5}[order]
         return np.where(close & (order > 2), 0.0, 5.0**order / 3 * polynomial * decay)
+
+    def spectral_density(self, lengths: Array, d: int) -> Array:
+        """Return the density for frequencies of a t distribution with five degrees of freedom."""
+        return np.asarray(f.pdf(lengths**2 / d, d, 5) * 2 * lengths / d)
 
 
 @dataclass(frozen=True)
@@ -110,6 +128,15 @@ class ErfKernel(RadialKernel):
         """Return ``phi`` or a derivative: ``-prod_{j<m} (1/2 - j) 2^m (1 + 2 t)^(1/2 - m)``."""
         factor = -math.prod(1.0 - 2 * k for k in range(order))
         return np.asarray(factor * (1 + 2 * t) ** (0.5 - order))
+
+    def spectral_density(self, lengths: Array, d: int) -> Array:
+        """Return ``2^((3-d)/2) / (sqrt(pi) Gamma(d/2)) l^((d-3)/2) K_((d+1)/2)(l)``, with the Bessel function ``K``.
+
+        It is a mixture of chi distributions, from ``sqrt(u) = int_0^inf (1 - exp(-s u)) s^(-3/2) ds / (2 sqrt(pi))``.
+        """
+        factor = math.log(2) * (3 - d) / 2 - math.lgamma(d / 2) - math.log(math.pi) / 2
+        scaled = np.log(kve((d + 1) / 2, lengths))  # of exp(l) K(l)
+        return np.asarray(np.exp(factor + (d - 3) / 2 * np.log(lengths) + scaled - lengths))
 
 
 RADIAL_KERNELS: dict[str, Callable[[], RadialKernel]] = {

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import norm, t
 
 from nurf._types import Array
+from nurf.solvers._draws import Part
 
 MIN_ERRORS = 3  # fewer errors give no estimate of their spread
 LEVEL = 0.9  # standard deviations are calibrated to contain this share of the errors
@@ -31,6 +32,10 @@ class Uncertainty(Protocol):
 
     def interval(self, X: Array, coverage: float) -> Array:
         """Return intervals that contain a new measurement with probability ``coverage``, of shape (n, k, 2)."""
+        ...
+
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[Part, ...]:
+        """Return how much ``n`` plausible functions differ from the fit."""
         ...
 
 

@@ -75,6 +75,11 @@ class Reach:
         return float(self.tree.query(self.tree.data, 2)[0][:, 1].max()) if len(self.points) > 1 else np.inf
 
     @cached_property
+    def spacing(self) -> float:
+        """The median distance of a sample from the next one; 0 if there is one sample."""
+        return float(np.median(self.tree.query(self.tree.data, 2)[0][:, 1])) if len(self.points) > 1 else 0.0
+
+    @cached_property
     def rates(self) -> Array:
         """The Lipschitz constants ``L`` of the slopes of all outputs, of shape (k,)."""
         X = self.points
@@ -92,6 +97,18 @@ class Reach:
     def gradient_variances(self, X: Array) -> Array:
         """Return the additional variances of the gradients at the points, from the slope of ``L h^2``: (n, k, d)."""
         return np.asarray(np.multiply.outer(self._beyond(X, 2), np.multiply.outer(2 * self.rates, self.metric) ** 2))
+
+    def deviations(self, X: Array) -> Array:
+        """Return the standard deviations that are added at the points, of shape (n, k)."""
+        return np.sqrt(self.variances(X))
+
+    def deviation_gradients(self, X: Array) -> Array:
+        """Return the gradients ``2 L h^3 / (h^4 - r^4)^(1/2) grad h`` of these, of shape (n, k, d)."""
+        distances, nearest = self.tree.query(X * self.metric)
+        beyond = distances**4 - self.radius**4
+        factors = np.divide(2 * distances**2, np.sqrt(np.abs(beyond)), out=np.zeros(len(X)), where=beyond > 0)
+        slopes = factors[:, None] * (X - self.points[nearest]) * self.metric**2
+        return np.asarray(slopes[:, None, :] * self.rates[:, None])
 
     def _beyond(self, X: Array, power: int) -> Array:
         """Return ``max(0, h^power - r^power)`` for the distances ``h`` to the nearest samples, of shape (n,)."""

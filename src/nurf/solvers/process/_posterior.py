@@ -13,7 +13,9 @@ from nurf._types import Array
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.kernels import KernelAverage
 from nurf.solvers._coverage import calibration, require_errors, upper_quantile
+from nurf.solvers._draws import Part, beyond_reach
 from nurf.solvers._reach import Reach
+from nurf.solvers.process._draws import mixture_draws
 from nurf.solvers.process._held_out import HeldOutErrors, mixture
 from nurf.solvers.process._process import Process
 from nurf.solvers.process._rows import ProcessRows
@@ -124,6 +126,12 @@ class ProcessPosterior:
         half = deviations * upper_quantile(self.held_out.ratios, coverage, self.held_out.effective)
         half = half + norm.ppf((1 + coverage) / 2) * np.sqrt(self.reach.variances(X))
         return np.stack([values - half, values + half], axis=-1)
+
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[Part, ...]:
+        """Return how much ``n`` draws of the function differ from the fit, noise excluded."""
+        require_errors(len(self.held_out.errors))
+        mixed = mixture_draws(self.processes, self.network.weights, self._factors, n, rng)
+        return *mixed, beyond_reach(self.reach, n, rng)
 
     def _values(self, X: Array) -> tuple[Array, Array]:
         """Return the values at the points and their standard deviations, noise included, of shape (n, k)."""

@@ -122,9 +122,14 @@ class Process:
             matrix = covariances.matrix()
             result[block.rows, block.columns] = matrix
             result[block.columns, block.rows] = matrix.T
-        diagonal = result.ravel()[:: N + 1]
-        diagonal += np.minimum(self._noise_of_rows, LARGEST_NOISE) + rounding_floor(N) * np.abs(diagonal)
+        result.ravel()[:: N + 1] += self.row_variances
         return result
+
+    @property
+    def row_variances(self) -> Array:
+        """The variances of the noise of all rows, rounding errors included, in units of ``s^2``, of shape (N,)."""
+        least = np.concatenate([self._least_variances(part) for part in self._parts])
+        return np.asarray(np.minimum(self._noise_of_rows, LARGEST_NOISE) + least)
 
     @property
     def _noise_of_rows(self) -> Array:
@@ -146,8 +151,12 @@ class Process:
     @cached_property
     def _coordinates(self) -> Array:
         """``S^-1`` times the coordinates of the targets, of shape (N - t, k)."""
-        t, (_, factor) = len(self._contrasts), self._solved
-        return self._solve(self._contrasts.into(self.rows.targets)[t:]) if len(factor) else self.rows.targets[:0]
+        return self._coordinates_of(self._contrasts.into(self.rows.targets))
+
+    def _coordinates_of(self, rotated: Array) -> Array:
+        """Return ``S^-1`` times the last coordinates of columns ``Q^T y`` (N, m), of shape (N - t, m)."""
+        last = rotated[len(self._contrasts) :]
+        return self._solve(last) if len(last) else last
 
     def _solve(self, columns: Array) -> Array:
         return np.asarray(lapack.dpotrs(self._solved[1], columns, lower=True)[0])
@@ -229,6 +238,28 @@ class Process:
     def _least_variances(self, functionals: Functionals) -> Array:
         """Return the variances of functionals below which rounding errors are larger, of shape (m,)."""
         return rounding_floor(len(self.rows)) * np.abs(variances(self.kernel, functionals))
+
+    def conditioned(self, targets: Array) -> tuple[Array, Array]:
+        """Return the coefficients (N, m) and those of the mean (t, m) of the network given other targets (N, m)."""
+        t, rotated = len(self._contrasts), self._contrasts.into(targets)
+        last = self._coordinates_of(rotated)
+        first = rotated[:t] - self._solved[0][:, t:] @ last
+        coefficients = self._contrasts.back(np.concatenate([np.zeros_like(first), last]))
+        return coefficients, self._contrasts.mean_coefficients(first)
+
+    @property
+    def output_factor(self) -> Array:
+        """A factor ``F`` of the covariance ``F^T F`` of the outputs, of shape (r, k), r = min(N - t, k).
+
+        ``F^T F = y^T P y / (N - t)`` is the covariance of the largest restricted likelihood. ``variances`` is its
+        diagonal. With the same kernel for all outputs it does not change the mean given the rows.
+        """
+        t, (_, factor) = len(self._contrasts), self._solved
+        last = self._contrasts.into(self.rows.targets)[t:]
+        if not len(last):
+            return last
+        half = lapack.dtrtrs(factor, last, lower=True)[0]
+        return np.asarray(np.linalg.qr(half, mode="r") / np.sqrt(len(last)))
 
     def network(self, output_shape: tuple[int, ...]) -> KernelNetwork:
         """Return the mean of the process given the rows."""

@@ -13,6 +13,7 @@ from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
 from nurf.solvers._coverage import calibration, plus_interval, require_errors
+from nurf.solvers._draws import Part, between_samples, beyond_reach
 from nurf.solvers._reach import Reach
 from nurf.solvers._rows import Loss, rows_per_sample, sample_rows
 from nurf.solvers.ridge._base import EPS
@@ -219,6 +220,19 @@ class Posterior:
         factors = np.where(np.isnan(self.gradient_factors), 1.0, self.gradient_factors)
         deviations = np.sqrt(self.unit * variances)[:, None, :] * self.noise[:, None] * factors
         return np.asarray(np.sqrt(deviations**2 + self.reach.gradient_variances(X)))
+
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[Part, ...]:
+        """Return how much ``n`` draws of the function differ from the fit: coefficients, and what no network holds.
+
+        Without more measurements at the same points, noise and what the neurons cannot represent look alike: all of it
+        counts as an error of the function.
+        """
+        errors = self._left_out[2]
+        require_errors(len(errors))
+        rest = between_samples(self.reach, errors, n, rng, sizes=self.noise)
+        drawn = rng.standard_normal((self.factor.shape[1], n, self.network.n_outputs)) * self.noise
+        coef = np.sqrt(self.unit) * np.tensordot(self.factor, drawn, 1)
+        return Part(self.network.features, coef), rest, beyond_reach(self.reach, n, rng)
 
     def interval(self, X: Array, coverage: float) -> Array:
         """Return intervals that contain a new measurement with probability ``coverage``, of shape (n, k, 2).

@@ -1,0 +1,99 @@
+"""A number that was asked of a model, and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nurf._types import Array
+
+COVERAGE = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A number, or an array of numbers, that was asked of a model: ``np.asarray`` and ``float`` give its value.
+
+    There are two errors, and they are kept apart: the model is not the function (``interval``), and integrals are sums
+    over points (``error``). More samples of the function make the first smaller, more points the second.
+
+    Parameters
+    ----------
+    value : array
+        The answer of the fitted model.
+    answers : array of shape (n, ...)
+        The answers of ``n`` draws of the model, at the same points.
+    error : array
+        The standard error of the value that comes from the points.
+    """
+
+    value: Array
+    answers: Array
+    error: Array
+
+    @classmethod
+    def of(cls, function: Callable[[Array], Array], fit: Array, draws: Array) -> Estimate:
+        """Return the answer to a question about values at points.
+
+        Parameters
+        ----------
+        function : callable
+            Maps values of shape (n, m, ...), of ``n`` functions at ``m`` points, to answers of shape (n, ...).
+        fit : array of shape (R, m, ...)
+            The values of the fit at ``R`` independent sets of points. One set counts as exact.
+        draws : array of shape (n, m, ...)
+            The values of all draws at the first set: what the answers of draws and fit differ by there is added to the
+            value, so that few points suffice.
+        """
+        value, sets = function(fit.reshape(1, -1, *fit.shape[2:]))[0], function(fit)
+        error = sets.std(axis=0, ddof=1) / np.sqrt(len(fit)) if len(fit) > 1 else np.zeros_like(value)
+        return cls(value, value + function(draws) - sets[0], error)
+
+    @property
+    def interval(self) -> Array:
+        """The interval that holds the answer for the true function with probability 0.9, of shape (..., 2).
+
+        The 0.05 and 0.95 quantiles of the answers of the draws; it holds the answer of the fit, too.
+        """
+        return self.interval_of(COVERAGE)
+
+    def interval_of(self, coverage: float) -> Array:
+        """Return the interval for another probability, of shape (..., 2)."""
+        if not 0 < coverage < 1:
+            raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
+        low, high = np.quantile(self.answers, ((1 - coverage) / 2, (1 + coverage) / 2), axis=0)
+        return np.stack([np.minimum(low, self.value), np.maximum(high, self.value)], axis=-1)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.value, dtype=dtype)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __getitem__(self, index: Any) -> Estimate:
+        """Return some of the numbers."""
+        return Estimate(self.value[index], self.answers[(slice(None), *np.index_exp[index])], self.error[index])
+
+    def __str__(self) -> str:
+        if np.ndim(self.value):
+            return "[" + ", ".join(str(self[i]) for i in range(len(self.value))) + "]"
+        low, high = self.interval
+        return f"{self.value:.4g} ({low:.4g} to {high:.4g})"
+
+    def columns(self, name: str) -> dict[str, Array]:
+        """Return columns of a table: the value, both ends of the interval, and the standard error of the points."""
+        low, high = np.moveaxis(self.interval, -1, 0)
+        ends = {"": self.value, "_low": low, "_high": high, "_error": self.error}
+        return {name + end: np.ravel(part) for end, part in ends.items()}
+
+
+def table_of(columns: dict[str, Any]) -> Any:
+    """Return columns as a data frame, or as they are without pandas."""
+    try:
+        from pandas import DataFrame
+    except ModuleNotFoundError:
+        return columns
+    return DataFrame(columns)

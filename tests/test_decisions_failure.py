@@ -1,0 +1,172 @@
+"""Probabilities that limits are exceeded against closed forms and published values, and what cannot be asked."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import expon, lognorm, multivariate_normal, norm, uniform
+
+from exact import Exact
+from nurf import KernelFeatureRegressor, RandomFeatureRegressor
+from nurf.decisions import failure
+
+
+def differences(function, step=1e-6):
+    def gradient(X):
+        steps = step * np.eye(X.shape[1])
+        return np.stack([(function(X + s) - function(X - s)) / (2 * step) for s in steps], axis=-1)
+
+    return gradient
+
+
+def exact(function, d=2, spread=0.0):
+    return Exact(function, differences(function), [-9] * d, [30] * d, spread)
+
+
+def linear(a, spread=0.0):
+    return Exact(lambda X: X @ a, lambda X: np.tile(a, (len(X), 1)), [-9] * len(a), [9] * len(a), spread)
+
+
+def four_branch(X, k=7.0):
+    x, y = X.T
+    bent, sides = 3 + 0.1 * (x - y) ** 2, (x + y) / np.sqrt(2)
+    return np.min([bent - sides, bent + sides, x - y + k / np.sqrt(2), y - x + k / np.sqrt(2)], axis=0)
+
+
+def hat(X):
+    return 0.5 * (X[:, 0] - 2) ** 2 - 1.5 * (X[:, 1] - 5) ** 3 - 3
+
+
+def close(found, wanted, rtol=0.0):
+    """Within five standard errors of the points, and what a closed form or published value is uncertain by."""
+    assert abs(float(found) - wanted) < 5 * found.error + rtol * wanted
+
+
+class TestClosedForms:
+    @pytest.mark.parametrize("d", [2, 20, 100])
+    @pytest.mark.parametrize("beta", [3.0, 5.0])
+    def test_linear(self, d, beta):
+        a = np.arange(1, d + 1) / np.linalg.norm(np.arange(1, d + 1))
+        found = failure(linear(a), [norm()] * d, above=beta, n_points=4096, n_draws=2, random_state=0)
+        close(found.probability, norm.sf(beta))
+        assert found.variation < 0.1
+        close(found.reliability, beta, 0.002)
+        assert_allclose(found.design_points, [beta * a], atol=0.01)
+        assert_allclose(found.distances, [beta], atol=0.01)
+
+    def test_derivatives_by_means_and_deviations(self):
+        """The probability of a sum of normal variables, differentiated."""
+        means, deviations, limit = np.array([1.0, 2.0]), np.array([1.5, 0.5]), 8.0
+        found = failure(linear([1.0, 1.0]), [norm(1, 1.5), norm(2, 0.5)], above=limit, random_state=0)
+        total = np.sqrt(np.sum(deviations**2))
+        beta = (limit - means.sum()) / total
+        close(found.probability, norm.sf(beta))
+        assert_allclose(found.by_mean, norm.pdf(beta) / total, rtol=0.05)
+        assert_allclose(found.by_std, norm.pdf(beta) * beta * deviations / total**2, rtol=0.05)
+
+    def test_dependent_inputs(self):
+        r, limit = 0.5, 6.0
+        found = failure(linear([1.0, 1.0]), [norm()] * 2, above=limit, correlation=[[1, r], [r, 1]], random_state=0)
+        total = np.sqrt(2 + 2 * r)
+        close(found.probability, norm.sf(limit / total))
+        assert_allclose(found.by_mean, norm.pdf(limit / total) / total, rtol=0.05)
+
+    def test_other_distributions(self):
+        """A product of lognormal variables is lognormal; the larger of two exponential ones has a closed form."""
+        found = failure(exact(lambda X: X[:, 0] * X[:, 1]), [lognorm(0.5), lognorm(0.25)], above=8.0, random_state=0)
+        close(found.probability, norm.sf(np.log(8) / np.sqrt(0.25 + 0.0625)))
+        found = failure(exact(lambda X: X), [expon(), expon(scale=2)], above=[9.0, 16.0], random_state=0)
+        close(found.probability, 1 - (1 - np.exp(-9)) * (1 - np.exp(-8)))
+        assert np.all(np.isnan(found.by_mean))
+
+    @pytest.mark.parametrize("combine", ["any", "all"])
+    def test_several_limits(self, combine):
+        r, limits = 0.7, np.array([2.5, 3.0])
+        both = multivariate_normal(np.zeros(2), [[1, r], [r, 1]])
+        together = both.cdf(-limits)
+        wanted = together if combine == "all" else norm.sf(limits).sum() - together
+        model = exact(lambda X: X)
+        inputs = {"inputs": [norm()] * 2, "correlation": [[1, r], [r, 1]]}
+        found = failure(model, above=limits, combine=combine, random_state=0, **inputs)
+        close(found.probability, wanted, 1e-4)
+        assert len(found.distances) == (1 if combine == "all" else 2)
+
+    def test_outside_a_range(self):
+        found = failure(linear([1.0]), [norm()], above=3.0, below=-4.0, random_state=0)
+        close(found.probability, norm.sf(3) + norm.sf(4))
+        assert_allclose(np.sort(found.design_points[:, 0]), [-4, 3], atol=0.01)
+
+    def test_probable_failures(self):
+        close(failure(linear([1.0, 0.0]), [norm()] * 2, above=-1.0, random_state=0).probability, norm.cdf(1), 1e-3)
+
+    def test_uniform_inputs(self):
+        """The corner of a square that a line cuts off."""
+        found = failure(exact(lambda X: X.sum(axis=1)), [uniform()] * 2, above=1.95, random_state=0)
+        close(found.probability, 0.05**2 / 2)
+
+
+class TestPublished:
+    @pytest.mark.parametrize(("k", "wanted"), [(6.0, 4.460e-3), (7.0, 2.222e-3)])
+    def test_four_branches(self, k, wanted):
+        found = failure(exact(lambda X: four_branch(X, k)), [norm()] * 2, below=0.0, random_state=0)
+        close(found.probability, wanted, 0.01)
+        assert len(found.distances) == 4
+
+    def test_gayton_hat(self):
+        close(failure(exact(hat), [norm()] * 2, below=0.0, random_state=0).probability, 2.85e-5, 0.01)
+
+
+class TestIntervals:
+    def test_are_the_spread_of_draws(self):
+        """Draws are shifted by normal constants of size 0.2: so are reliability indices."""
+        found = failure(linear([0.6, 0.8], 0.2), [norm()] * 2, above=3.5, n_draws=1000, random_state=0)
+        assert_allclose(found.reliability.interval, [3.5 - 0.329, 3.5 + 0.329], atol=0.05)
+        assert_allclose(found.probability.interval, norm.sf([3.5 + 0.329, 3.5 - 0.329]), rtol=0.2)
+
+    def test_of_a_fit_hold_the_truth(self):
+        X = np.random.default_rng(0).uniform(-5, 5, (60, 2))
+        model = KernelFeatureRegressor().fit(X, hat(X))
+        low, high = failure(model, [norm()] * 2, below=0.0, random_state=0).probability.interval
+        assert low * 0.9 < 2.85e-5 < high * 1.1
+
+    def test_grow_beyond_the_data(self):
+        X = np.random.default_rng(0).uniform(-1, 1, (40, 2))
+        model = RandomFeatureRegressor(30, random_state=0).fit(X, np.sin(X[:, 0]) + X[:, 1])
+        with pytest.warns(UserWarning, match="design point is beyond the data"):
+            found = failure(model, [norm()] * 2, above=4.0, n_points=4096, random_state=0)
+        low, high = found.probability.interval
+        assert high > 2 * low
+
+
+class TestErrors:
+    def test_a_limit_that_is_never_reached(self):
+        found = failure(exact(np.sin, 1), [norm()], above=2.0, n_points=256, random_state=0)
+        assert float(found.probability) == 0
+        assert found.design_points.shape == (0, 1)
+        assert found.variation == np.inf
+        assert "does not reach" in str(found.report())
+
+    @pytest.mark.parametrize(
+        ("options", "match"),
+        [
+            ({}, "got no limit"),
+            ({"above": [1.0, 2.0, 3.0]}, "each of 1 outputs"),
+            ({"above": np.nan}, "got no limit"),
+            ({"above": "high"}, "`above` must be an array of numbers"),
+            ({"above": 1.0, "combine": "some"}, "'any' or 'all'"),
+            ({"above": 1.0, "inputs": np.zeros((50, 2))}, "must be distributions"),
+        ],
+    )
+    def test_what_cannot_be_asked(self, options, match):
+        with pytest.raises(ValueError, match=match):
+            failure(linear([1.0, 1.0]), **options)
+
+
+def test_tables_reports_and_pictures():
+    from matplotlib.figure import Figure
+
+    found = failure(linear([0.6, 0.8], 0.1), [norm()] * 2, above=3.0, n_points=256, random_state=0)
+    table = found.table()
+    assert list(table["input"]) == ["x0", "x1"]
+    assert_allclose(table["design_point"], [1.8, 2.4], atol=0.01)
+    assert "design point at 3.00" in str(found.report())
+    assert found.plot(Figure().subplots()).get_xlabel() == "reliability index"
