@@ -171,6 +171,8 @@ def test_a_kernel_model_at_one_point_and_at_many(k, mean, derivatives):
     y = np.sin(X @ weights.T) + 0.05 * rng.normal(size=(15, k))
     gradients = np.cos(X @ weights.T)[..., None] * weights + 0.05 * rng.normal(size=(15, k, 2))
     hessians = -np.sin(X @ weights.T)[..., None, None] * weights[:, :, None] * weights[:, None]
+    noise = 0.05 * rng.normal(size=hessians.shape)
+    hessians = hessians + noise + np.swapaxes(noise, -1, -2)
     along = rng.normal(size=(15, 2))
     known = {
         "none": {},
