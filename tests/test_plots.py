@@ -78,6 +78,7 @@ class Known(BaseEstimator):
         self.relevance_, self.n_features_in_ = np.asarray(relevance), len(relevance)
         units = np.ones(n_outputs) if n_outputs > 1 else np.ones(())
         self.scaling_ = Scaling(np.zeros(len(relevance)), np.ones(len(relevance)), 0 * units, 2 * units)
+        self.y_scale_ = 2 * units
 
     def fit(self):
         raise AssertionError("a plot must not fit")
