@@ -17,7 +17,7 @@ from nurf.solvers.process import Criterion, Process, ProcessRows, row_total, typ
 N_ORDERS = 3  # of derivatives, from values to second ones
 REFUSED = 1e100  # value of the criterion if a factorisation fails
 TOLERANCE = 1e-4  # of learning, relative to the criterion: less than 0.1 in a logarithm of likelihood with 1000 rows
-MORE_NOISE = 30.0  # factor of the noise of a start that cannot be factored
+STARTING_NOISE = 30.0  # factor of the noise of a start that cannot be factored
 WALL = 100.0  # height of what stands for the criterion where it cannot be computed
 MAX_RUNS = 3  # of L-BFGS, if a line search fails: rounding errors spoil differences of the criterion
 FAILED = 2  # status of a line search that found no smaller value
@@ -356,7 +356,7 @@ class _Objective:
         theta = np.clip(theta, low, high)
         noises = slice(self._q, None)
         while self.value(theta) == REFUSED and np.any(theta[noises] < high[noises]):
-            theta[noises] = np.minimum(theta[noises] + np.log(MORE_NOISE), high[noises])
+            theta[noises] = np.minimum(theta[noises] + np.log(STARTING_NOISE), high[noises])
         return np.asarray(theta)
 
     def hyperparameters(self, theta: Array) -> Hyperparameters:

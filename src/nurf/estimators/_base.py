@@ -208,7 +208,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     ) -> Self:
         """Fit the network that was chosen to more samples, in a small part of the time of ``fit``.
 
-        The units, the settings and the kernels of the last ``fit`` stay. Scales of kernels are adjusted in a few steps,
+        The units, the settings and the kernels of the last ``fit`` stay, with the scales and noise of kernels;
         neurons of sampled networks are sampled anew, and weights of trained networks are trained on. The estimated
         error and the uncertainty are those of the new fit. A warning says if there are more than twice as many samples
         as in the last ``fit``: then choosing again may give a better model.
