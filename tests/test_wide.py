@@ -268,15 +268,16 @@ class TestLearning:
         """With noise of size one in one partial and none in the other, both are found, and the error stays small.
 
         The logarithm of a deviation from 40 numbers has a standard error of ``1 / sqrt(80) = 0.11``: 5 of them. Values
-        without noise are almost enough here, so that one of 37 seeds took the same noise for both partials, and two
-        found it wrong: if 3 of 37 fail, the median of 11 seeds does with a probability of about 1e-4.
+        have noise, too, and the fit is nearer to the function than a single value. Without it values alone are almost
+        enough, and the noise of an exact partial is lost in rounding errors of the likelihood.
         """
         found = []
         for seed in range(11):
             X, rng = points(40, 2, seed), np.random.default_rng([seed, 3])
             slopes = gradient(X)
             slopes[:, 1] += rng.normal(size=40)
-            (fit, _), fresh = fit_wide(engine(Jet(X, f(X), slopes))), points(500, 2, 99)
+            values = f(X) + 1e-2 * rng.normal(size=40)
+            (fit, _), fresh = fit_wide(engine(Jet(X, values, slopes))), points(500, 2, 99)
             noise = np.sqrt(fit.posterior.noise[0, 1:-1] * fit.posterior.variances[0])
             separate = "a noise for each partial" in fit.label
             found.append((*noise, separate, np.sqrt(np.mean((fit.network.value(fresh) - f(fresh)) ** 2))))
@@ -284,7 +285,7 @@ class TestLearning:
         assert separate
         assert first < 1e-3
         assert abs(np.log(second)) < 5 * 0.11
-        assert rms < 1e-3
+        assert rms < 1e-2
 
     def test_one_kernel_and_scales_are_no_average(self):
         estimator = fitted(kernel=MaternKernel(), metric="scales")
