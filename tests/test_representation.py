@@ -526,7 +526,6 @@ def fit(data, density, activation, seed, n_neurons=50, **parameters):
     return model.fit(data.X, data.y, gradients=data.gradients, hessians=data.hessians)
 
 
-@pytest.mark.filterwarnings("ignore:.*carry 90% of the squared error")
 @pytest.mark.parametrize("activation", ["sigmoid", "softplus"])
 def test_beats_uniform_sampling_on_a_narrow_bump(activation):
     bump = problems.get("gaussian_bump")

@@ -359,6 +359,17 @@ class TestWarning:
             warnings.simplefilter("error")
             RandomFeatureRegressor(40, **FIXED | {"width": 0.1}).fit(X, np.sign(X[:, 0] - 0.005))
 
+    def test_many_samples_that_carry_it_are_not(self):
+        """The share is small, but the mean over dozens of samples is known well."""
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (2000, 1))
+        y = np.exp(6 * X[:, 0]) * (1 + 0.1 * rng.normal(size=2000))
+        model = RandomFeatureRegressor(20, **FIXED)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.fit(X, y)
+        assert 10 < model.fit_.origin.n_decisive
+
     def test_errors_that_are_spread_are_not(self):
         rng = np.random.default_rng(0)
         X = rng.uniform(-1, 1, (100, 2))
