@@ -19,11 +19,12 @@ from nurf.jets import Jet
 from nurf.solvers import LeaveOneOut
 
 NEURONS = 1000  # of the race whose first models are compared
-# A warning says if at most this share of the samples, and at most this many, carry nine tenths of the squared error, the
-# error is more than this share of the standard deviation, and the values ask for a transformation. The root mean square
-# of more samples is known within a quarter. With the shares alone, 2 of 152 fits of sampled networks to the collection
-# warned (10 and 50 samples for each input, with and without gradients); with 0.1 in place of 0.05 there were 8. Without the
-# last condition, functions that are hard at few places are named, which no transformation of the values helps.
+# A warning says if at most this share of the samples, and at most this many, carry nine tenths of the squared error,
+# the error is more than this share of the standard deviation, and the values ask for a transformation. The root mean
+# square of more samples is known within a quarter. With the shares alone, 2 of 152 fits of sampled networks to the
+# collection warned (10 and 50 samples for each input, with and without gradients); with 0.1 in place of 0.05 there
+# were 8. Without the last condition, functions that are hard at few places are named, which no transformation of the
+# values helps.
 FEW, MOST_DECISIVE, RELEVANT = 0.05, 10, 1e-3
 MOST = 2  # transformations that go on to a race
 Kinds = tuple[str | None, ...]
