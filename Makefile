@@ -14,7 +14,7 @@ CHECK_PYTHON := import sys; sys.version_info < (3, 11) and sys.exit("nurf needs 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 19
 
-demo: .venv/.installed-plot ## fit the borehole function in several ways, print a table, draw pictures into demo/
+demo: .venv/.installed-cli ## fit the borehole function in several ways, print tables, draw pictures and an interactive report into demo/
 	$(BIN)/python examples/demo.py
 
 test: $(INSTALLED) ## run the tests

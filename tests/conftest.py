@@ -1,6 +1,7 @@
-"""What all tests share: one thread for each process, the choices of `perturbation.py`, and Hypothesis' profile."""
+"""What all tests share: one thread each, the choices of `perturbation.py`, Hypothesis' profile, and fixtures."""
 
 import os
+import time
 from pathlib import Path
 
 import hypothesis
@@ -54,6 +55,38 @@ def own_memory(request):
     """Skip a test that measures memory if the library is perturbed, which takes memory too."""
     if request.config.getoption("rounding"):
         pytest.skip("--rounding takes memory of its own")
+
+
+class Ticks:
+    """A clock on which a millisecond passes each time that somebody looks at it, on every machine."""
+
+    seconds = 0.0
+
+    def __call__(self):
+        self.seconds += 1e-3
+        return self.seconds
+
+
+@pytest.fixture
+def ticks(monkeypatch):
+    """Return the clock by which time budgets are kept during the test."""
+    clock = Ticks()
+    monkeypatch.setattr(time, "perf_counter", clock)
+    return clock
+
+
+@pytest.fixture
+def command(capsys):
+    """Run the command `nurf` in this process; return its exit code, output and errors."""
+
+    from nurf.cli._run import run  # needs typer
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as end:
+            run([str(argument) for argument in arguments])
+        return end.value.code or 0, *capsys.readouterr()
+
+    return call
 
 
 def pytest_report_header(config):

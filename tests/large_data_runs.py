@@ -11,7 +11,7 @@ import numpy as np
 
 from nurf import RandomFeatureRegressor
 from nurf.blockwise import SampledBlocks, _checkpoint
-from nurf.engines import _sampled
+from nurf.engines import _parts
 from nurf.estimators import _blockwise, _choices
 from nurf.files import read
 
@@ -20,7 +20,7 @@ SETTING = {"density": "local", "width": 0.4, "gradient_weight": 0.01, "growth": 
 
 def take_blocks_beyond(n_rows, change=setattr):
     """Fit more than ``n_rows`` rows in blocks."""
-    for module in (_sampled, _blockwise, _choices):
+    for module in (_parts, _blockwise, _choices):
         change(module, "MAX_ROWS", n_rows)
 
 
@@ -106,7 +106,7 @@ def cluster(folder, n, rows):
     import dask.array as da
     from dask.distributed import Client, LocalCluster
 
-    take_blocks_beyond(min(_sampled.MAX_ROWS, n // 2))
+    take_blocks_beyond(min(_parts.MAX_ROWS, n // 2))
     X, y, gradients = data(n, 3, 0)
     fresh, flag = data(500, 3, 1)[0], folder / "flag"
     model = RandomFeatureRegressor(30, random_state=0, **SETTING)

@@ -11,9 +11,9 @@ import nurf
 LEVELS = [
     {"_memory", "_threads", "_types"},
     {"_blocks"},
-    {"_validation", "differentiation"},
+    {"_linear", "_validation", "differentiation"},
     {"jets"},
-    {"_scaling", "_tensors", "activations"},
+    {"_scaling", "_tensors", "activations", "functionals"},
     {"_reduction", "_warping", "data"},
     {"networks"},
     {"densities", "kernels", "problems"},
@@ -25,6 +25,7 @@ LEVELS = [
     {"estimators"},
     {"_tables", "export", "plots", "torch"},
     {"decisions", "report"},
+    {"studies"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LEVELS) for name in names}

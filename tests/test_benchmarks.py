@@ -317,14 +317,44 @@ def test_budgets_that_are_not_kept_are_marked(monkeypatch, tmp_path, capsys):
     assert any(line.startswith("| seconds of a core / of the clock | 0.50 | 0.84 |") for line in printed)
 
 
-def test_intervals_of_answers_are_compared_with_the_truth(monkeypatch, capsys):
+def test_intervals_of_answers_are_compared_with_the_truth(monkeypatch, capsys, tmp_path):
     pytest.importorskip("uqtestfuns")
     monkeypatch.syspath_prepend(BENCHMARKS)
     decisions = import_module("decisions")
-    decisions.main(["--models", "wide", "--samples", "12", "--functions", "CurrinSine"])
-    head, _, *rows = capsys.readouterr().out.strip().splitlines()[:4]
-    assert head.split(" | ")[-1].startswith("all")
-    assert [row.split(" | ")[2] for row in rows] == ["False", "True"]
+    given = ["--out", str(tmp_path / "rows.csv"), "--models", "wide", "--samples", "12", "--functions", "CurrinSine"]
+    decisions.main(given)
+    capsys.readouterr()
+    decisions.main([*given, "--table", str(tmp_path / "rows.csv")])  # rows that are there are not measured again
+    head, _, *rows = capsys.readouterr().out.strip().splitlines()
+    assert head.split(" | ")[-1].startswith("minimum")
+    assert [row.split(" | ")[1:4] for row in rows] == [["12", "no", "1"], ["12", "yes", "1"], ["all", "both", "2"]]
     decisions.published({"GaytonHat": (0.0, "2.85e-5")})
     line = capsys.readouterr().out.splitlines()[-1].split(" | ")
     assert_allclose(float(line[2]), 2.85e-5, rtol=0.05)
+
+
+def test_studies_count_calls(monkeypatch, tmp_path, capsys):
+    """Minima of the problems are those of the literature, calls are counted, and rows that are there are kept."""
+    pytest.importorskip("uqtestfuns")
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    studies = import_module("studies")
+    minima = {
+        "Branin": [np.pi, 2.275],
+        "Hartmann 3": [0.114614, 0.555649, 0.852547],
+        "Hartmann 6": [0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573],
+        "Rosenbrock 5": [1.0] * 5,
+        "Ackley 5": [0.0] * 5,
+        "Goldstein-Price": [0.0, -1.0],
+        "six-hump camel": [0.0898, -0.7126],
+        "Levy 4": [1.0] * 4,
+    }
+    for name, x in minima.items():
+        problem = studies.PROBLEMS[name]()
+        assert_allclose(problem.outputs(np.array(x))[0, 0], problem.smallest, atol=1e-3)
+    path = tmp_path / "rows.csv"
+    for _ in range(2):
+        studies.measure("minimum", ["Branin"], ["scipy"], [0], path)
+    (row,) = studies.rows_in(path)
+    assert 1 < int(row["runs"]) < 60
+    studies.table(path)
+    assert f"| Branin | 1 | {row['runs']} |" in capsys.readouterr().out

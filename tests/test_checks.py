@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
@@ -17,6 +18,7 @@ from nurf import (
     check_derivatives,
     problems,
 )
+from nurf.data._derivative_checks._neighbours import NeighbourChanges
 from pairwise import pairwise
 
 SMOOTH = [  # between neighbours among 500 points the trapezoidal rule errs by less than a tenth
@@ -797,6 +799,64 @@ def test_many_points_and_many_inputs(n, d):
     y, gradients = np.sin(X @ w), np.cos(X @ w)[:, None] * w
     assert check_derivatives(X, y, gradients).consistent is True
     assert check_derivatives(X, y, -gradients).message == "the gradients have the wrong sign"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda gradients: -gradients, "have the wrong sign"),
+        (lambda gradients: 1000 * gradients, "must be multiplied by 0.001"),
+        (lambda gradients: np.roll(gradients, 1, axis=0), "rows of the gradients are shifted"),
+    ],
+    ids=["sign", "factor", "shift"],
+)
+def test_changes_between_neighbours_tell_of_kinks(spoil, words):
+    """Six of seven sets of 40 samples are named, four of eight by the process alone; fewer than 10 of 20 are not luck.
+
+    With a share of 0.85, fewer than 10 of 20 have a probability of 1e-5.
+    """
+    directions = np.array([[1, 0.5, -0.3, 0.2], [-0.4, 1, 0.6, 0.1], [0.3, -0.2, 1, 0.8]])
+    found = []
+    for seed in range(20):
+        X = np.random.default_rng(seed).uniform(-1, 1, (40, 4))
+        T = X @ directions.T + [0.1, -0.2, 0.3]
+        found.append(check_derivatives(X, np.abs(T).sum(axis=1), spoil(np.sign(T) @ directions)))
+    assert sum(words in each.message for each in found) >= 10
+
+
+class TestNeighbourChanges:
+    def changes(self, m=40, noise=0.0):
+        X = np.random.default_rng(0).uniform(size=(m, 3))
+        y, gradients = (X**2).sum(axis=1) + X[:, 0] * X[:, 1], 2 * X + X[:, [1, 0, 2]] * [1, 1, 0]
+        return NeighbourChanges.of(X, y, np.ones(3), noise), gradients
+
+    def test_the_trapezoidal_rule_is_exact_for_quadratics(self):
+        near, gradients = self.changes()
+        expected = np.log1p(near.changes**2 / near.least).mean(axis=1)  # without gaps
+        assert_allclose(near.scores(gradients), [expected, expected], rtol=1e-9)
+
+    def test_wrong_gradients_explain_less_and_right_ones_win(self):
+        near, gradients = self.changes()
+        right = near.scores(gradients)
+        for wrong in (-gradients, gradients[::-1], gradients * [1, -1, 1], 0.1 * gradients, 10 * gradients):
+            scores = near.scores(wrong)
+            assert near.odds(right - scores) > 10
+            assert near.odds(scores - right) == 0
+
+    def test_small_gains_are_no_evidence(self):
+        near, _ = self.changes()
+        assert near.odds(np.full((2, 40), 0.5)) == 0
+        assert near.odds(np.full((2, 40), 1.5)) > 10
+
+    def test_unknown_derivatives_say_nothing(self):
+        near, gradients = self.changes()
+        gradients[:, 1] = np.nan
+        assert not near.scores(gradients).any()
+
+    @pytest.mark.parametrize("m", [1, 2, 3])
+    def test_few_samples_are_no_evidence(self, m):
+        near, gradients = self.changes(m)
+        assert near.odds(near.scores(gradients)) < 10
 
 
 @pytest.mark.parametrize(("factor", "words"), [(-1.0, "have the wrong sign"), (1000.0, "must be multiplied by 0.001")])

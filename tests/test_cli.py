@@ -1,5 +1,6 @@
 """The command `nurf`: what it prints and writes, its exit codes, and that errors are one line."""
 
+import html
 import io
 import os
 import re
@@ -31,18 +32,6 @@ def process(*arguments, **options):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "nurf.cli", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, **options)
-
-
-@pytest.fixture
-def command(capsys):
-    """Run the command in this process; return its exit code, output and errors."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as end:
-            run([str(argument) for argument in arguments])
-        return end.value.code or 0, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture(scope="module")
@@ -235,6 +224,10 @@ class TestReport:
         for words in ("model.nurf", "samples.csv", "20 samples", "What was chosen", "held-out rows", "Slices"):
             assert words in page
         assert os.listdir(tmp_path) == ["report.html"]
+        foot = html.unescape(re.search(r"<footer.*?</footer>", out.read_text(), re.DOTALL)[0])
+        assert re.search(r"Written on \d{4}-\d\d-\d\d by nurf", foot)
+        assert f"<code>nurf report {folder / 'model.nurf'} --out {out}</code>" in foot
+        assert re.search(r"model.nurf was fitted on \d{4}-\d\d-\d\d to samples.csv: <code>nurf fit .*--target y", foot)
 
     def test_a_model_that_was_saved_by_the_library_has_a_report_that_says_what_it_lacks(self, tmp_path, command):
         X = np.linspace(-1, 1, 20)[:, None]

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import expon, lognorm, multivariate_normal, norm, uniform
+from scipy.integrate import quad
+from scipy.stats import chi2, expon, lognorm, multivariate_normal, norm, uniform
 
 from exact import Exact
 from nurf import KernelFeatureRegressor, RandomFeatureRegressor
@@ -98,6 +99,11 @@ class TestClosedForms:
     def test_probable_failures(self):
         close(failure(linear([1.0, 0.0]), [norm()] * 2, above=-1.0, random_state=0).probability, norm.cdf(1), 1e-3)
 
+    def test_certain_failures(self):
+        found = failure(linear([1.0]), [norm()], above=-30.0, n_points=64, n_draws=2, random_state=0)
+        assert_allclose(found.probability, 1, atol=1e-6)
+        assert not np.isnan(found.reliability.error)
+
     def test_uniform_inputs(self):
         """The corner of a square that a line cuts off."""
         found = failure(exact(lambda X: X.sum(axis=1)), [uniform()] * 2, above=1.95, random_state=0)
@@ -113,6 +119,76 @@ class TestPublished:
 
     def test_gayton_hat(self):
         close(failure(exact(hat), [norm()] * 2, below=0.0, random_state=0).probability, 2.85e-5, 0.01)
+
+
+class TestSubsets:
+    @pytest.mark.parametrize("d", [2, 20, 100])
+    @pytest.mark.parametrize("beta", [1.0, 3.0, 5.0])
+    def test_linear(self, d, beta):
+        a = np.ones(d) / np.sqrt(d)
+        options = {"n_points": 8192, "n_draws": 2, "random_state": 0, "method": "subset"}
+        found = failure(linear(a), [norm()] * d, above=beta, **options)
+        close(found.probability, norm.sf(beta))
+        assert found.variation < 0.3  # 0.15 for beta = 5 over 60 seeds
+        assert_allclose(found.design_points, [beta * a], atol=0.01)
+
+    def test_many_design_points(self):
+        """All points of a sphere are equally probable: importance sampling around ten of them misses most."""
+        model, d, limit = exact(lambda X: np.sum(X**2, axis=1), 5), 5, 35.0
+        found = failure(model, [norm()] * d, above=limit, method="subset", n_draws=2, random_state=0)
+        close(found.probability, chi2.sf(limit, d))
+        assert found.variation < 0.2
+
+    @pytest.mark.parametrize("combine", ["any", "all"])
+    def test_several_limits(self, combine):
+        limits, r = np.array([4.5, 4.0]), 0.7
+        both, _ = quad(
+            lambda x: norm.pdf(x) * norm.sf((limits[1] - r * x) / np.sqrt(1 - r**2)), limits[0], 12, epsabs=0
+        )
+        wanted = both if combine == "all" else norm.sf(limits).sum() - both
+        model = exact(lambda X: X * [1.0, 100.0])
+        options = {"inputs": [norm()] * 2, "correlation": [[1, r], [r, 1]], "combine": combine, "method": "subset"}
+        found = failure(model, above=limits * [1, 100], n_draws=2, random_state=0, **options)
+        close(found.probability, wanted, 1e-3)
+
+    def test_derivatives_and_intervals(self):
+        """Those of a linear limit; draws are shifted by normal constants of size 0.2."""
+        found = failure(linear([1.0], 0.2), [norm()], above=3.0, method="subset", n_draws=500, random_state=0)
+        assert_allclose(found.by_mean, norm.pdf(3), rtol=0.15)
+        assert_allclose(found.by_std, 3 * norm.pdf(3), rtol=0.15)
+        assert_allclose(found.reliability.interval, [3 - 0.329, 3 + 0.329], atol=0.1)
+
+    def test_the_coefficient_of_variation_is_honest(self):
+        """Errors of 30 answers over their standard errors: those of eight sets have a t distribution."""
+        found = [
+            failure(
+                linear([1.0, 0.0]), [norm()] * 2, above=4.0, method="subset", n_points=2048, n_draws=1, random_state=i
+            )
+            for i in range(30)
+        ]
+        ratios = [(float(each.probability) - norm.sf(4)) / each.probability.error for each in found]
+        assert 0.4 < np.sqrt(np.mean(np.square(ratios))) < 2.5
+
+    def test_a_limit_that_is_never_reached(self):
+        with pytest.warns(UserWarning, match="does not reach the limits"):
+            found = failure(exact(np.sin, 1), [norm()], above=2.0, n_points=256, method="subset", random_state=0)
+        assert float(found.probability) == 0
+        assert found.design_points.shape == (0, 1)
+
+    def test_values_on_steps(self):
+        """Levels of a function with plateaus: many points have the same value."""
+        model = Exact(lambda X: np.floor(X[:, 0]), np.zeros_like, [-9.0], [9.0])
+        found = failure(model, [norm()], above=2.5, method="subset", random_state=0)
+        close(found.probability, norm.sf(3))
+
+
+class TestSmallProbabilities:
+    @pytest.mark.parametrize("method", ["importance", "subset"])
+    def test_down_to_1e_8(self, method):
+        beta = norm.isf(1e-8)
+        found = failure(linear([0.6, 0.8]), [norm()] * 2, above=beta, method=method, n_draws=2, random_state=0)
+        close(found.probability, 1e-8)
+        assert found.variation < (0.02 if method == "importance" else 0.25)
 
 
 class TestIntervals:
@@ -139,7 +215,8 @@ class TestIntervals:
 
 class TestErrors:
     def test_a_limit_that_is_never_reached(self):
-        found = failure(exact(np.sin, 1), [norm()], above=2.0, n_points=256, random_state=0)
+        with pytest.warns(UserWarning, match=r"does not reach the limits: its values at 256 points are -1"):
+            found = failure(exact(np.sin, 1), [norm()], above=2.0, n_points=256, random_state=0)
         assert float(found.probability) == 0
         assert found.design_points.shape == (0, 1)
         assert found.variation == np.inf
@@ -154,6 +231,9 @@ class TestErrors:
             ({"above": "high"}, "`above` must be an array of numbers"),
             ({"above": 1.0, "combine": "some"}, "'any' or 'all'"),
             ({"above": 1.0, "inputs": np.zeros((50, 2))}, "must be distributions"),
+            ({"above": 1.0, "below": 2.0}, "`below` must not be larger than `above`"),
+            ({"above": 1.0, "method": "guess"}, "'importance' or 'subset'"),
+            ({"above": 1.0, "inputs": [uniform(0, -1), norm()]}, "a scale that is not positive"),
         ],
     )
     def test_what_cannot_be_asked(self, options, match):

@@ -41,6 +41,11 @@ class TestClosedForms:
         assert found.covariance.value.shape == (2, 2)
         assert found.covariance.value[0, 1] > 0.5  # standard deviations 1 and 0.87, correlation of scores 0.8
 
+    @pytest.mark.parametrize("scale", [1e200, 1e-200])
+    def test_values_whose_squares_are_no_floats(self, scale):
+        model = Exact(lambda X: scale * X[:, 0], lambda X: scale * np.ones_like(X), [-6.0], [6.0])
+        assert_allclose(float(propagate(model, [norm()], random_state=0).std) / scale, 1, rtol=0.01)
+
     def test_samples_of_ones_own(self):
         X = np.random.default_rng(0).normal(size=(803, 2))
         found = propagate(SUM, X, random_state=0)
@@ -103,6 +108,11 @@ class TestErrors:
     def test_what_cannot_be_asked(self, options, match):
         with pytest.raises(ValueError, match=match):
             propagate(SUM, **options)
+
+    def test_densities_of_constants(self):
+        model = Exact(lambda X: np.ones(len(X)), np.zeros_like, [0.0], [1.0])
+        with pytest.raises(ValueError, match="values that vary"):
+            propagate(model, n_points=64).density(1.0)
 
     def test_probabilities(self):
         with pytest.raises(ValueError, match="between 0 and 1"):

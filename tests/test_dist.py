@@ -12,6 +12,7 @@ pytestmark = pytest.mark.wheel
 
 TORCH = "torch==2.13.0"  # a build that needs no graphics card, if the index has one
 OPTIONAL = [
+    "SALib",
     "botorch",
     "dask",
     "gpytorch",
@@ -20,6 +21,7 @@ OPTIONAL = [
     "matplotlib",
     "onnx",
     "openmdao",
+    "openturns",
     "pandas",
     "rich",
     "torch",
@@ -120,6 +122,7 @@ def test_without_extras_what_needs_one_names_it(bare):
         ("import nurf; nurf.torch.initialize_(None, [[0.0]], [0.0])", "torch"),
         ("import nurf; nurf.export.to_botorch(None)", "botorch"),
         ("import nurf; nurf.export.to_openmdao(None)", "openmdao"),
+        ("import nurf; nurf.export.to_openturns(None)", "openturns"),
     ):
         done = bare.run("python", "-c", code, check=False)
         assert done.returncode != 0

@@ -78,10 +78,22 @@ class TestWaves:
             assert_allclose(found, wanted, rtol=1e-5)  # lengths beyond 3000 carry less than 3000^-5
 
     @kernels
-    @pytest.mark.parametrize("d", [1, 2, 9])
+    @pytest.mark.parametrize("d", [100, 150, 200, 1000])
+    def test_spectral_densities_in_many_dimensions(self, kernel, d):
+        """The mean square of a partial derivative is the mean of ``l^2 / d``: ``phi'`` at zero."""
+
+        def integrand(logarithm):
+            lengths = np.exp([logarithm])
+            return lengths[0] ** 3 * kernel.spectral_density(lengths, d)[0] / d
+
+        found = sum(quad(integrand, *ends, limit=500)[0] for ends in ((-18, 0), (0, 3), (3, 5), (5, 12)))
+        assert_allclose(found, kernel.curvature**2, rtol=1e-6)  # the density has a relative error of 1e-8
+
+    @kernels
+    @pytest.mark.parametrize("d", [1, 2, 9, 200])
     def test_waves_have_the_kernel_of_the_process(self, kernel, d):
         rng = np.random.default_rng(d)
-        X, metric = rng.uniform(-1, 1, (6, d)), np.diag(np.linspace(0.5, 1.5, d))
+        X, metric = rng.uniform(-1, 1, (6, d)), np.diag(np.linspace(0.5, 1.5, d)) * min(1.0, 3 / np.sqrt(d))
         design = Waves.of(kernel, metric, 40_000, rng, origin=True).design(X)
         # standard errors of 40,000 waves are at most about 0.01 for covariances of order one
         assert_allclose(centred(design @ design.T), centred(kernel(X @ metric)), atol=0.05)
@@ -163,6 +175,27 @@ class TestDraws:
         assert np.sqrt(np.mean(((found.mean(axis=0) - mean) / deviations) ** 2)) < 3 / np.sqrt(n)
         ratios = found.std(axis=0) / deviations
         assert 0.85 < np.median(ratios) < 1.15
+
+    @pytest.mark.filterwarnings("ignore:.*carry 90% of the squared error")
+    @pytest.mark.parametrize(("n", "known"), [(3, 0), (8, 0), (60, 0), (3, 200), (60, 20)])
+    def test_many_inputs_and_few_samples(self, n, known):
+        """200 inputs, with partial derivatives with respect to some of them; the noise, which draws lack, is small."""
+        rng = np.random.default_rng(0)
+        X, at = (rng.uniform(-1, 1, (m, 200)) for m in (n, 20))
+        a, slopes = np.zeros(200), np.full((n, 200), np.nan)
+        a[:20] = 0.4 * rng.normal(size=20)
+        slopes[:, :known] = (np.cos(X @ a)[:, None] * a)[:, :known]
+        slopes[:, : min(known, 2)] += np.column_stack([np.ones(n), 2 * X[:, 1]])[:, :known]
+        y = X[:, 0] + X[:, 1] ** 2 + np.sin(X @ a)
+        model = KernelFeatureRegressor().fit(X, y, gradients=slopes if known else None)
+        assert ("gradients" in model.noise_) == (known > 0)
+        draws = model.draws(300, random_state=0)
+        found, (mean, deviations) = draws.value(at), model.predict(at, return_std=True)
+        assert np.all(np.isfinite(draws[:2].gradient(at)))
+        assert np.all(np.abs(found.mean(axis=0) - mean) < 5 * deviations / np.sqrt(300))
+        ratios = found.std(axis=0) / deviations
+        assert 0.85 < np.median(ratios) < 1.15
+        assert np.all((ratios > 0.7) & (ratios < 1.4))  # 300 draws have standard errors of 0.04, a few waves 0.1
 
     @models
     def test_are_functions(self, name):

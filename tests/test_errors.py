@@ -100,7 +100,7 @@ PARAMETERS = [
     (
         KernelFeatureRegressor,
         {"rank": 1, "metric": "scales"},
-        "`rank` is that of a map: `metric` must be 'auto' or 'map', got 'scales'",
+        "`rank` needs a map: `metric` must be 'auto' or 'map', got 'scales'",
     ),
     (KernelFeatureRegressor, {"mean": "none"}, "`mean` must be one of 'constant', 'affine', got 'none'"),
     (KernelFeatureRegressor, {"selection": "gcv"}, "`selection` must be one of 'likelihood', 'loo', got 'gcv'"),

@@ -1,11 +1,13 @@
 """Evidence: errors, paired comparisons, what choosing adds to an error, and the folds behind all of that."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from nurf.choosing import Evidence, Judged, Policy, advantage, assign_folds
-from nurf.choosing._choice import simplest
+from nurf.choosing._choice import simplest, values_first
 from nurf.choosing._evidence import selection_optimism
 from nurf.jets import Jet
 
@@ -141,8 +143,10 @@ class TestAdvantage:
 
 
 class TestSimplest:
-    def judged(self, *errors):
-        return [Judged(None, number, 1, evidence(each)) for number, each in enumerate(errors)]
+    def judged(self, *errors, values=()):
+        """Candidates of an engine with these errors; those of the numbers ``values`` are fits to the values alone."""
+        engines = [SimpleNamespace(name="an engine", ignores_derivatives=ignores) for ignores in (False, True)]
+        return [Judged(engines[number in values], number, 1, evidence(each)) for number, each in enumerate(errors)]
 
     def chosen(self, judged, **policy):
         return simplest(judged, Policy(**policy)).candidate
@@ -173,6 +177,25 @@ class TestSimplest:
         better = base * np.exp(-0.5 * (0.4 + noise))  # 0.4 of a standard deviation, 2.8 standard errors of 50 samples
         pair = self.judged(base, better)
         assert self.chosen(pair, standard_errors=standard_errors, floor=0.0) == winner
+
+    def test_derivatives_need_more(self):
+        """Two standard errors: enough for one setting against another, not for derivatives that need three."""
+        rng = np.random.default_rng(4)
+        base, noise = np.exp(rng.normal(size=100)), rng.normal(size=100)
+        errors = base, base * np.exp(-0.5 * (0.2 + (noise - noise.mean()) / noise.std()))
+        policy = {"standard_errors": 1.0, "derivative_errors": 3.0, "floor": 0.0}
+        assert self.chosen(self.judged(*errors), **policy) == 1
+        assert self.chosen(self.judged(*errors, values=[0]), **policy) == 0
+        assert self.chosen(self.judged(*errors, values=[0, 1]), **policy) == 1
+        assert self.chosen(self.judged(*errors, values=[1]), **policy) == 1
+
+    def test_values_are_simpler_than_derivatives_of_the_same_engine(self):
+        engines = [
+            SimpleNamespace(name=name, ignores_derivatives=ignores) for name in "ab" for ignores in (False, True)
+        ]
+        for n, order in ((5, [1, 0, 3, 2]), (4, [0, 1, 2, 3])):  # four samples decide nothing
+            judged = [Judged(engine, number, 1, evidence(np.ones(n))) for number, engine in enumerate(engines)]
+            assert [each.candidate for each in values_first(judged, Policy())] == order
 
     def test_a_challenger_with_clearly_larger_squares_does_not_win(self):
         """It is ten times better at nine of ten samples, and a hundred times worse at the tenth."""

@@ -58,8 +58,17 @@ def test_the_demo_prints_a_table_and_writes_pictures(demo, tmp_path, capsys):
     out = tmp_path / "new" / "pictures"
     demo.main(["--quick", "--out", str(out)])
     printed, progress = capsys.readouterr()
-    assert printed.count("estimated error  seconds  setting") == 2
+    assert printed.count("estimated error  seconds  setting") == 1
     assert printed.count("90% intervals contain") == 2
+    found = re.findall(r"^(nurf, .*|Gaussian process .*|radial .*?) +([\d.e+-]+) +[\d.]+$", printed, re.MULTILINE)
+    errors = {name.strip(): float(error) for name, error in found}  # the last of each method
+    assert len(errors) == 4
+    ours = errors.pop("nurf, values and gradients")
+    assert all(ours < error / 3 for error in errors.values())  # a factor of forty with enough time
+    page = out / "report.html"
+    assert page.as_uri() in printed
+    assert 'id="explore-data"' in page.read_text(encoding="utf-8")
+    page.unlink()
     rows = table(printed)
     assert list(rows) == ["uniform", "active_subspace", "local", "nonlocal"]
     assert all(0 < values < gradients < 1 for values, gradients in rows.values())
@@ -69,7 +78,7 @@ def test_the_demo_prints_a_table_and_writes_pictures(demo, tmp_path, capsys):
     assert plt.get_fignums() == []
 
     pictures = sorted(out.iterdir())
-    assert [p.name for p in pictures] == ["convergence.png", "predictions.png", "slices.png"]
+    assert [p.name for p in pictures] == ["convergence.png", "predictions.png", "ten_samples.png"]
     for picture in pictures:
         assert str(picture) in printed
         image = plt.imread(picture)
@@ -169,6 +178,17 @@ def test_the_adjoint_of_heat_conduction():
     assert_allclose(solve(x)[1], differences(lambda x: solve(x)[0], x, 1e-5), rtol=1e-5, atol=1e-7)
 
 
+def test_the_adjoint_of_a_beam():
+    run = definitions("plot_beam")["run"]
+    x = np.array([0.25, 0.1, 200.0, 8.0, 2.0])
+    values = [differences(lambda x, q=q: run(x)[0][q], x, 1e-5) for q in (0, 1)]
+    assert_allclose(run(x)[1], values, rtol=1e-5, atol=1e-6)
+    # elements are exact at nodes for point and uniform loads of a beam with constant height
+    EI, span = 200e9 * 0.1 * 0.2**3 / 12, 3.0
+    known = 1e6 * (8 * span**3 / 3 + 2 * span**4 / 8) / EI
+    assert_allclose(run([0.2, 0.2, 200.0, 8.0, 2.0])[0], [known, 7850 * 0.1 * 0.2 * span], rtol=1e-6)
+
+
 def test_the_sensitivities_of_kinetics():
     product = definitions("plot_kinetics")["product"]
     x = np.log([0.04, 3e7, 1e4])  # Robertson's
@@ -265,3 +285,31 @@ def test_bayesian_optimisation(capsys):
     assert len(curves) == len(capsys.readouterr().out.splitlines()) == 3
     assert all(values.shape == (1, 2) and np.all(np.diff(values) <= 0) for values in curves.values())
     plt.close("all")
+
+
+def test_a_learned_component(capsys):
+    """The optimum of the truss is published, and stresses are compared with differences and with their closed form."""
+    pytest.importorskip("openmdao")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        names = runpy.run_path(str(EXAMPLES / "plot_openmdao.py"))
+    x = np.array([0.8, 0.4])
+    found, slopes = names["stresses"](x)
+    a, b = x
+    bottom = np.sqrt(2) * a**2 + 2 * a * b
+    assert_allclose(found, [2 * (np.sqrt(2) * a + b) / bottom, 2 / (a + np.sqrt(2) * b), -2 * b / bottom])
+    assert_allclose(slopes, differences(lambda x: names["stresses"](x)[0], x, 1e-4), atol=1e-6)
+    lines = capsys.readouterr().out.splitlines()
+    published, ours, kriging = (float(line.split("volume")[1].split(",")[0]) for line in lines)
+    assert abs(ours - published) < 0.1 < abs(kriging - published)
+    plt.close("all")
+
+
+def test_the_simulator_of_a_study():
+    names = runpy.run_path(str(EXAMPLES / "plot_study.py"))
+    x = np.array([0.3, -0.4])
+    slopes = differences(lambda x: names["simulate"]({"x": x[0], "y": x[1]})[0], x, 1e-5)
+    assert_allclose(names["simulate"]({"x": x[0], "y": x[1]})[1], slopes, rtol=1e-6)
+    assert_allclose(names["camel"](0.0898, -0.7126), -1.0316, atol=1e-4)
+    with pytest.raises(RuntimeError, match="no mesh"):
+        names["simulate"]({"x": 1.0, "y": 0.5})

@@ -351,7 +351,7 @@ class TestFiles:
         assert {"core", "INPUTS", "CENTER", "sigmoid", "exp", "double"} <= set(refused)
 
 
-EXPORTS = [export.to_c, export.to_jax, export.to_onnx, export.to_python, export.to_torch]
+EXPORTS = [export.to_c, export.to_jax, export.to_js, export.to_onnx, export.to_python, export.to_torch]
 
 
 @pytest.fixture(params=EXPORTS, ids=lambda function: function.__name__)
@@ -427,6 +427,20 @@ def test_a_surrogate_that_chose_an_infinitely_wide_network():
     model = fitted("surrogate")
     assert model.engine_ == "wide"
     assert export.to_c(model) == export.to_c(model.model_)
+
+
+def test_few_directions_of_many_inputs():
+    """A network of two directions of 30 inputs is exported as a function of all inputs."""
+    rng = np.random.default_rng(0)
+    V, X = np.linalg.qr(rng.standard_normal((30, 2)))[0], rng.uniform(-1, 1, (12, 30))
+    slopes = np.cos(X @ V) * [1.0, 2.0] + 0.1 * rng.standard_normal((12, 2))
+    model = Surrogate(engines=["wide"], check_gradients=False, random_state=0)
+    model.fit(X, np.sin(X @ V) @ [1.0, 2.0] + 0.05 * rng.standard_normal(12), gradients=slopes @ V.T)
+    assert model.scaling_.x_basis.shape == (30, 2)
+    names, points = {}, rng.uniform(-1, 1, (20, 30))
+    exec(export.to_python(model), names)
+    assert_allclose([names["value"](x) for x in points], model.predict(points), rtol=1e-9)
+    assert_allclose([names["gradient"](x) for x in points], model.predict_gradient(points), rtol=1e-7, atol=1e-9)
 
 
 def test_torch_follows_the_precision_that_is_asked_for():

@@ -464,7 +464,7 @@ def test_a_fit_that_fails_leaves_the_pipeline_as_it_was():
         ([PolynomialFeatures(2)], {}, {"gradients": G, "hessians": H}, "`hessians` do not go through 'step 0'"),
         ([FunctionTransformer(np.log)], {}, {"hessians": H}, "`hessians` need `gradients` to go through 'step 0'"),
         ([], {"target": "log"}, {"hessians": H}, "`hessians` need `gradients` to go through a `target`"),
-        ([], {}, {"hessians": H, "gradients": np.ones(12), "directions": X}, "together, got both"),
+        ([], {}, {"hessians": H, "gradients": np.ones(12), "directions": X}, "`directions` or `hessians`, got both"),
         ([], {"target": "log"}, {"gradients": G, "gradients_at": X}, "needs a `target` that is affine"),
         ([], {"target": "exp"}, {}, "`target` must be a transformer, 'log' or None, got 'exp'"),
         ([], {"target": Normalizer()}, {}, "`target` must have `inverse_transform`"),

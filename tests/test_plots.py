@@ -21,6 +21,7 @@ from nurf import (
     KernelFeatureRegressor,
     RandomFeatureRegressor,
     SparseFeatureRegressor,
+    Surrogate,
     plots,
 )
 from nurf._scaling import Scaling
@@ -524,7 +525,10 @@ def test_relevance_says_what_is_wrong(model, keywords, message):
 
 def test_sampled_networks_have_no_relevance():
     X = np.linspace(-1, 1, 10)[:, None]
-    with pytest.raises(ValueError, match="`relevance_`, as KernelFeatureRegressor has, got RandomFeatureRegressor"):
+    with pytest.raises(
+        ValueError,
+        match=r"plots.sensitivity\(model, X\) works for all models, got Random",
+    ):
         plots.relevance(RandomFeatureRegressor(5, random_state=0).fit(X, X[:, 0]))
 
 
@@ -536,6 +540,22 @@ def band(ax):
     vertices = next(c for c in ax.collections if isinstance(c, PolyCollection)).get_paths()[0].vertices
     ends = {x: vertices[vertices[:, 0] == x, 1] for x in ax.lines[0].get_xdata()}
     return np.array([[y.min(), y.max()] for y in ends.values()]).T
+
+
+def test_a_surrogate_has_the_relevance_of_its_network(ax):
+    X = np.random.default_rng(0).uniform(-1, 1, (12, 2))
+    model = Surrogate(engines=["wide"], random_state=0).fit(X, X[:, 0] ** 2 + 0.1 * X[:, 1])
+    plots.relevance(model, ax=ax)
+    labels, sizes = bars(ax)
+    assert labels == ["x0", "x1"]
+    assert_allclose(sizes, model.model_.relevance_)
+
+
+def test_hyperplanes_of_a_model_name_what_to_pass():
+    X = np.linspace(-1, 1, 10)[:, None]
+    model = RandomFeatureRegressor(5, random_state=0).fit(X, X[:, 0])
+    with pytest.raises(TypeError, match=r"such as `model\.hyperplanes_`.*, got RandomFeatureRegressor"):
+        plots.hyperplanes(model)
 
 
 def test_slices_go_through_the_point_along_each_input(ax):
@@ -668,13 +688,13 @@ def test_the_active_direction_of_a_ridge_function_is_its_own(ax):
     np.testing.assert_allclose(found.directions[0], [-0.6, 0.8, 0], atol=1e-9)  # the largest component is positive
     np.testing.assert_allclose(found.directions @ found.directions.T, np.eye(3), atol=1e-12)
     plots.active_directions(Ridge([0.6, -0.8, 0.0]), X, names=["a", "b", "c"], n_directions=1, ax=ax)
-    assert bars(ax)[0] == ["0.80 b - 0.60 a"]
-    assert [text.get_text() for text in ax.texts] == ["100.0%"]
+    assert [text.get_text() for text in ax.texts] == ["100.0%: 0.80 b - 0.60 a"]
+    assert ax.patches[0].get_width() == 1.0
 
 
 def test_a_constant_function_has_no_active_direction(ax):
     plots.active_directions(Ridge([0.0, 0.0]), CORNERS, ax=ax)
-    assert [text.get_text() for text in ax.texts] == ["0.0%"] * 2
+    assert [text.get_text() for text in ax.texts] == [f"0.0%: 1.00 {name}" for name in ("x1", "x0")]
 
 
 @pytest.mark.parametrize("draw", [plots.sensitivity, plots.active_directions])
@@ -684,6 +704,28 @@ def test_sensitivities_of_one_of_several_outputs(draw, ax):
         draw(Known([1.0, 2.0], n_outputs=2), CORNERS, output=2)
     with pytest.raises(ValueError, match=r"`n_(inputs|directions)` must be a whole number >= 1, got 0"):
         draw(Known([1.0, 2.0]), CORNERS, **{"n_inputs" if draw is plots.sensitivity else "n_directions": 0})
+
+
+@pytest.mark.parametrize("draw", [plots.sensitivity, plots.active_directions])
+def test_long_names_leave_room_for_the_bars(draw, ax):
+    names = [f"log10_of_the_rate_of_the_reaction_number_{j}_in_mol_per_second" for j in range(3)]
+    draw(Ridge([0.6, -0.7, 0.4]), np.random.default_rng(0).normal(size=(50, 3)), names=names, ax=ax)
+    ax.figure.set_layout_engine("constrained")
+    ax.figure.set_size_inches(4.6, 3)
+    ax.figure.canvas.draw()
+    box = ax.get_window_extent()
+    assert box.width > 0.5 * ax.figure.bbox.width
+    for text in (*ax.texts, *ax.get_yticklabels()):
+        assert text.get_window_extent().x1 <= ax.figure.bbox.x1
+        assert text.get_window_extent().x0 >= 0
+
+
+def test_heavy_tailed_values_have_a_logarithmic_axis():
+    X = np.linspace(0, 1, 30)[:, None]
+    model = KernelFeatureRegressor("gaussian", target="log").fit(X, np.exp(9 * X[:, 0]))
+    for y, scale in ((np.exp(9 * X[:, 0]), "log"), (np.sinh(9 * X[:, 0] - 4), "asinh"), (X[:, 0], "linear")):
+        (axes,) = plots.slices(model, X, y, axes=mpl.figure.Figure().subplots())
+        assert axes.get_yscale() == scale
 
 
 def test_dollar_signs_in_names_are_no_formulas(ax):
@@ -743,7 +785,9 @@ def test_a_loss_curve_has_the_course_of_the_training(ax):
     X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
     model = DeepFeatureRegressor((8,), steps=100, random_state=0).fit(X, np.sin(2 * X[:, 0]) + X[:, 1])
     assert plots.loss_curve(model, ax=ax) is ax
-    loss, error = (line.get_xydata() for line in ax.lines)
+    loss, jump, error = (line.get_xydata() for line in ax.lines)
+    assert jump[0, 0] == loss[-2, 0]
+    assert [text.get_text() for text in ax.texts] == [" new cycle: all rows"]
     assert_array_equal(loss[:, 0], [cycle.n_steps for cycle in model.fit_.history])
     assert_allclose(loss[:, 1] ** 2, [cycle.loss for cycle in model.fit_.history])
     assert_allclose(error[:, 1], [cycle.error for cycle in model.fit_.history])

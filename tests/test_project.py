@@ -3,17 +3,19 @@
 import re
 import subprocess
 import sys
+import tomllib
 from itertools import chain
 from pathlib import Path
 
 import pytest
+import yaml
 
 import nurf
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCS = ROOT / "docs"
-PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("decisions/*.md")])
+PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("decisions/*.md"), *DOCS.glob("answers/*.md")])
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")  # [text](path), with a relative path
 TREE = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
 CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
@@ -78,3 +80,58 @@ def test_four_numbers_select_all_numerical_tests():
     assert numerical_tests("99999") == quarters[3]
     assert "tests/test_solvers.py" in files
     assert "tests/test_project.py" not in files
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYTHONS = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+
+
+def test_the_recipe_for_conda_has_the_name_version_and_dependencies_of_the_package():
+    recipe = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text(encoding="utf-8"))
+    context, requirements = recipe["context"], recipe["requirements"]
+    assert (context["name"], context["version"]) == (PROJECT["name"], PROJECT["version"])
+    assert PROJECT["requires-python"] == f">={context['python_min']}"
+    python, *packages = requirements["run"]
+    assert python == "python >=${{ python_min }}"
+    assert [package.replace(" ", "") for package in packages] == PROJECT["dependencies"]
+    (backend,) = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    assert backend in [package.replace(" ", "") for package in requirements["host"]]
+    assert recipe["about"]["license"] == PROJECT["license"]
+    assert recipe["about"]["documentation"] == PROJECT["urls"]["Documentation"]
+    assert recipe["build"]["python"]["entry_points"] == [f"{k} = {v}" for k, v in PROJECT["scripts"].items()]
+
+
+WORKFLOWS = ROOT / ".github" / "workflows"
+needs_workflows = pytest.mark.skipif(not WORKFLOWS.exists(), reason="the source distribution has no workflows")
+
+
+@needs_workflows
+@pytest.mark.parametrize(("workflow", "job"), [("ci", "test"), ("nightly", "everything")])
+def test_the_workflows_run_every_supported_python(workflow, job):
+    matrix = yaml.safe_load((WORKFLOWS / f"{workflow}.yml").read_text(encoding="utf-8"))["jobs"][job]["strategy"][
+        "matrix"
+    ]
+    assert matrix["python"] == PYTHONS
+    assert PROJECT["requires-python"] == f">={PYTHONS[0]}"
+
+
+@needs_workflows
+def test_a_release_is_tested_before_it_is_published_without_a_password():
+    jobs = yaml.safe_load((WORKFLOWS / "release.yml").read_text(encoding="utf-8"))["jobs"]
+    assert jobs["test"]["uses"] == "./.github/workflows/ci.yml"
+    assert jobs["check"]["needs"] == "test"
+    assert jobs["publish"]["needs"] == "check"
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert "secrets." not in (WORKFLOWS / "release.yml").read_text(encoding="utf-8")
+
+
+def test_the_paper_cites_what_its_bibliography_has():
+    text = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    entries = re.findall(r"(?m)^@\w+\{(\w+),", (ROOT / "paper" / "paper.bib").read_text(encoding="utf-8"))
+    assert sorted(set(re.findall(r"@(\w+\d{4}\w+)", text))) == sorted(entries)
+    assert 750 <= len(text.split("---")[2].split()) <= 1750  # what the journal asks for
+
+
+def test_the_paper_has_the_table_of_the_readme():
+    (table,) = re.findall(r"<!-- table: collection -->\n(.*?)<!-- end -->", README, re.DOTALL)
+    assert table in (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")

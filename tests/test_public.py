@@ -20,14 +20,13 @@ INTERNAL = {"nurf.blockwise", "nurf.choosing", "nurf.data"}
 
 
 def documented():
-    """Return the names that docs/api.md lists for each module."""
-    modules = {}
-    for line in DOCS.read_text(encoding="utf-8").splitlines():
-        if heading := re.fullmatch(r"## `(.+)`", line):
-            names = modules.setdefault(heading[1], [])
-        elif entry := re.match(r"- `(\w+)`: ", line):
-            names.append(entry[1])
-    return modules
+    """Return the names that docs/api.md lists for each module: in a table, as a constant, or with a link."""
+    entry = re.compile(r"^   (\w+)$|^\.\. py:data:: (\w+)$|^- \[?`(\w+)`", re.MULTILINE)
+    _, *sections = re.split(r"(?m)^## `(.+)`$", DOCS.read_text(encoding="utf-8"))
+    return {
+        module: ["".join(names) for names in entry.findall(text)]
+        for module, text in zip(sections[::2], sections[1::2], strict=True)
+    }
 
 
 def public_modules():

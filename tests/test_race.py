@@ -52,6 +52,8 @@ class Known:
     first_step: int = 0
     name: str = "known"
     data: str = "all data"
+    ignores_derivatives: bool = False
+    transform: str = ""
     others: dict = field(default_factory=dict)
     little: dict = field(default_factory=dict)
     rates: tuple[float, ...] = ()
@@ -142,6 +144,7 @@ class TestSchedule:
         """Its efforts may cost time: with the time up, the race has what came before."""
 
         class Costly:
+            transform = ""
             first_step, data = 5, "all data"
 
             @property
@@ -309,6 +312,11 @@ class TestInformed:
         race([learner, teacher], PLAIN)
         assert learner.log == [("a", 10)]
 
+    def test_not_of_an_engine_with_another_transformation(self):
+        learner = Known(options(a=1.0), (Effort(10), Effort(10)), learned=self.LEARNED)
+        race([learner, Known(options(t=1.0), learns=np.ones((1, 2)), transform="log")], PLAIN)
+        assert learner.log == [("a", 10)]
+
     def test_nothing_if_nothing_was_learned(self):
         learner = Known(options(a=1.0), (Effort(10), Effort(10)), learned=self.LEARNED)
         race([learner, Known(options(t=1.0))], PLAIN)
@@ -408,6 +416,42 @@ class TestTime:
             clock.start()
             clock.check()
             assert not clock.is_over
+
+    def test_a_clock_within_another_ends_earlier_and_counts_with_it(self):
+        outer = Clock(time.perf_counter() + 1000.0)
+        inner = outer.within(-1.0)
+        inner.check()
+        outer.start()
+        assert inner.is_over
+        assert not outer.is_over
+        assert inner.within(1000.0).is_over
+
+
+class TestTransformations:
+    """Engines that fit transformed data are judged in the units of the data."""
+
+    @pytest.mark.parametrize(("level", "n"), [(9.0, 3), (11.0, 1)])
+    def test_all_engines_end_if_theirs_is_far_behind(self, level, n):
+        slow = Known(options(a=level), transform="log")
+        other = Known((Option("b", level, rate=5.0),), first_step=1, transform="log")
+        choice = decide([Known(options(c=1.0)), slow, other], PLAIN)
+        assert len(slow.log) == n
+        assert len(other.log) == (3 if n == 3 else 0)
+        assert choice.errors[""] == pytest.approx(1.0)
+        assert choice.errors["log"] == (pytest.approx(level * 1000.0**-5 if n == 3 else level))
+
+    def test_winners_are_compared_by_mean_squares(self):
+        """Logarithms of errors favour the transformation: it is better at eight of nine samples."""
+
+        class Tailed(Known):
+            def judge(self, candidate, size, before=None):
+                judged = super().judge(candidate, size, before)
+                errors = np.where(np.arange(9) == 0, 5.0, 1e-3)[:, None]
+                return replace(judged, evidence=Evidence(errors, np.ones(9)))
+
+        plain, tailed = Known(options(a=1.0)), Tailed(options(b=1.0), transform="log")
+        assert decide([plain, tailed], PLAIN).winner.candidate.name == "a"
+        assert decide([tailed, plain], PLAIN).winner.candidate.name == "a"
 
 
 class TestChoice:

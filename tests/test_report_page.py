@@ -1,8 +1,12 @@
 """The page of a model: what it shows is true, comes from rows that did not train, and cannot run anything."""
 
+import base64
+import hashlib
 import itertools
+import json
 import re
 import shutil
+import warnings
 from html.parser import HTMLParser
 
 import numpy as np
@@ -13,10 +17,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 from nurf import KernelFeatureRegressor, RandomFeatureRegressor, Surrogate, load
-from nurf.report import Evidence, gather, predicted_at, render
+from nurf.activations import Heaviside
+from nurf.decisions import propagate, sensitivity
+from nurf.report import Evidence, gather, predicted_at, render, sections
 from nurf.report._page import Errors
 
 NASTY = "<script>alert(1)</script> $x^{ &amp; \"'"
+SCRIPTS = [{"type": "application/json", "id": "explore-data"}, {"type": "module"}]
 SAMPLED = RandomFeatureRegressor(30, density="uniform", width=0.5, growth=None, random_state=0)
 
 
@@ -190,7 +197,15 @@ class TestErrors:
 class TestPage:
     def test_it_is_one_page_that_needs_nothing_else(self, page):
         tags = Tags(page)
-        assert not [tag for tag, _ in tags.found if tag in ("script", "iframe", "object", "form")]
+        assert not [tag for tag, _ in tags.found if tag in ("iframe", "object", "form")]
+        assert [attributes for tag, attributes in tags.found if tag == "script"] == SCRIPTS
+        (policy,) = [a["content"] for _, a in tags.found if a.get("http-equiv") == "Content-Security-Policy"]
+        (program,) = re.findall(r'<script type="module">(.*?)</script>', page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(program.encode()).digest()).decode()
+        assert policy == (
+            f"default-src 'none'; script-src 'sha256-{digest}'; img-src data:; style-src 'unsafe-inline'; "
+            "base-uri 'none'; form-action 'none'"
+        )
         for _, attributes in tags.found:
             for name in ("src", "href", "xlink:href"):
                 assert attributes.get(name, "#").startswith(("#", "data:"))
@@ -213,9 +228,17 @@ class TestPage:
     def test_names_of_the_user_are_shown_as_they_are_and_run_nothing(self):
         model, X, y, gradients = fitted(columns=[NASTY, "b$c$", "<b>d"])
         gather(model, X, y, gradients=gradients, targets=[NASTY], source=NASTY, seconds=1e-9).attach(model)
-        tags = Tags(render(model, title=NASTY))
-        assert "script" not in {tag for tag, _ in tags.found}
+        text = render(model, title=NASTY, command=f"nurf report {NASTY}")
+        tags = Tags(text)
+        assert [attributes for tag, attributes in tags.found if tag == "script"] == SCRIPTS
+        assert "b" not in {tag for tag, attributes in tags.found if "class" in attributes}
         assert NASTY in "".join(tags.text)
+        (data,) = re.findall(r'id="explore-data">(.*?)</script>', text, re.DOTALL)
+        assert not set("<>&") & set(data)
+        assert [each["name"] for each in json.loads(data)["inputs"]] == [NASTY, "b$c$", "<b>d"]
+        assert json.loads(data)["title"] == NASTY
+        (program,) = re.findall(r'<script type="module">(.*?)</script>', text, re.DOTALL)
+        assert "alert" not in program
 
     @pytest.mark.parametrize(
         ("engine", "d"),
@@ -227,7 +250,8 @@ class TestPage:
         gather(model, X, y, gradients=gradients, seconds=1e-9).attach(model)
         text = render(model)
         Tags(text)
-        assert ("There are none to draw" in text) == isinstance(engine, KernelFeatureRegressor)
+        assert ('id="hyperplanes"' not in text) == isinstance(engine, KernelFeatureRegressor)
+        assert ('href="#hyperplanes"' not in text) == isinstance(engine, KernelFeatureRegressor)
 
     def test_one_input(self):
         X = np.linspace(-1, 1, 30)[:, None]
@@ -244,6 +268,25 @@ class TestPage:
             "estimated errors of all engines"
         ]
         Tags(render(model.model_))  # another estimator
+
+    def test_a_model_without_gradients_says_that_it_does_not_run_in_the_page(self):
+        X, y, _ = data()
+        model = RandomFeatureRegressor(20, activation=Heaviside(), gradient_weight=0.0, random_state=0).fit(X, y)
+        text = render(model, evidence=gather(model, X, y, seconds=0.0))
+        tags = Tags(text)
+        assert "The model does not run in this page: a model is exported with its gradient" in text
+        ids = {attributes.get("id") for _, attributes in tags.found}
+        assert not {"explore", "explore-data", "slices", "inputs", "hyperplanes"} & ids
+
+    def test_huge_inputs(self):
+        X, y, _ = data()
+        model = KernelFeatureRegressor("matern", metric="scales").fit(1e200 * X, y)
+        with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of sensitivities in standard deviations
+            text = render(model, evidence=gather(model, 1e200 * X, y, seconds=0.0))
+        (found,) = re.findall(r'id="explore-data">(.*?)</script>', text, re.DOTALL)
+        deviations = [each["deviation"] for each in json.loads(found)["inputs"]]
+        assert_allclose(deviations, 1e200 * X.std(axis=0), rtol=1e-12)
 
     def test_pictures_of_many_targets_are_limited(self, monkeypatch):
         monkeypatch.setattr("nurf.report._page.MOST_TARGETS", 1)
@@ -297,3 +340,27 @@ class TestBrowser:
             browser.close()
         assert complaints == []
         assert all(url.startswith(("file:", "data:")) for url in requests)
+
+
+class TestAnswers:
+    def test_they_are_sections_with_their_numbers(self):
+        model, *_ = fitted(columns=["load", NASTY, "c"])
+        found = propagate(model, n_points=64, random_state=0)
+        tags = Tags(render(model, answers=[found, sensitivity(model, n_points=64, random_state=0)]))
+        text = "".join(tags.text)
+        assert [attributes for tag, attributes in tags.found if tag == "script"] == SCRIPTS[1:]
+        assert {attributes.get("id") for tag, attributes in tags.found if tag == "section"} >= {"answer-1", "answer-2"}
+        links = {attributes.get("href") for tag, attributes in tags.found if tag == "a"}
+        assert {"#answer-1", "#answer-2"} <= links
+        for words in ("Propagation", "Sensitivity", NASTY, str(found.mean), f"{float(found.quantile(0.99)):.3g}"):
+            assert words in text
+
+    def test_headings_may_be_given(self):
+        (section,) = sections({"At night": propagate(fitted()[0], n_points=64, random_state=0)})
+        assert (section.heading, section.anchor) == ("At night", "answer-1")
+        assert "quantity" in section.columns
+        assert section.rows[0][0] == "mean"
+
+    def test_other_objects(self):
+        with pytest.raises(TypeError, match=r"results of nurf\.decisions have, got float"):
+            sections([0.5])

@@ -29,9 +29,9 @@ from nurf.engines import (
     fit_sampled,
     race_sizes,
 )
+from nurf.engines._candidates import Stages
 from nurf.engines._metrics import InputMap, Learned
 from nurf.engines._outer import fit_least_squares
-from nurf.engines._sampled import Stages
 from nurf.engines._stages import grow, sample_features
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes
@@ -197,7 +197,7 @@ class TestFewSamples:
         for fold in range(5):
             held, options = jet[folds == fold], {"loss": Loss(0.01)}
             for i, alpha in enumerate(ALPHAS):
-                train, rng = jet[folds != fold], engine._rng(0, fold)
+                train, rng = jet[folds != fold], engine.memory.rng(0, fold)
                 again = fit_random(train, Local(jitter=0.4), Sigmoid(0.2), 40, rng, alphas=[alpha], **options)
                 errors[folds == fold, i] = held.y - again.network.value(held.X)
         curve = np.sqrt(np.average(errors**2, axis=0, weights=weights))
@@ -215,7 +215,7 @@ class TestFewSamples:
         good = engine.judge(next(engine.candidates()), 40)
         setting = Setting(Uniform(), Sigmoid(0.01))
         poor, first = engine.judge(Stages(setting), 40), assign_folds(jet, 5) == 0
-        again = fit_random(jet[~first], Uniform(), Sigmoid(0.01), 40, engine._rng(0, 0), alphas=ALPHAS[3:4])
+        again = fit_random(jet[~first], Uniform(), Sigmoid(0.01), 40, engine.memory.rng(0, 0), alphas=ALPHAS[3:4])
         errors = jet.y[first] - again.network.value(jet.X[first])
         ratio = np.linalg.norm(errors) / np.linalg.norm(good.evidence.errors[first])
         assert ratio > 2
@@ -233,7 +233,7 @@ class TestFewSamples:
         for fold in range(5):
             task, state = Task(jet[folds != fold], ALPHAS[3:4]), None
             for depth, (setting, size) in enumerate(zip(settings, (20, 60), strict=True)):
-                state = grow(task, state, setting, size, engine._rng(depth, fold))
+                state = grow(task, state, setting, size, engine.memory.rng(depth, fold))
             errors[folds == fold] = jet.y[folds == fold] - state.fit.network.value(jet.X[folds == fold])
         assert_allclose(judged.evidence.errors[:, 0], errors, rtol=1e-4, atol=1e-7)
 
@@ -292,7 +292,7 @@ class TestManySamples:
         jet, sigmoid = wave(160, noise=0.1), Sigmoid(dense.WIDTH)
         engine = engine_of(jet, Space((Uniform(),), (sigmoid,), (loss,)), [20], alphas=ALPHAS[2:3])
         judged = engine.judge(next(engine.candidates()), 20)
-        fit = fit_random(jet, Uniform(), sigmoid, 20, engine._rng(0, 0), alphas=ALPHAS[2:3], loss=loss)
+        fit = fit_random(jet, Uniform(), sigmoid, 20, engine.memory.rng(0, 0), alphas=ALPHAS[2:3], loss=loss)
         features = fit.network.features
         samples = [dense.sample(features, jet, i, loss) for i in range(160)]
         expected = []
@@ -308,7 +308,7 @@ class TestManySamples:
         engine = engine_of(jet, Space((Uniform(),), (Sigmoid(0.2),)), [100, 1000], alphas=ALPHAS[3:4])
         evidence = engine.judge(next(engine.candidates()), 100).evidence
         part = spaced(np.arange(1000), 400)
-        fit = fit_random(jet[part], Uniform(), Sigmoid(0.2), 100, engine._rng(0, 0), alphas=ALPHAS[3:4])
+        fit = fit_random(jet[part], Uniform(), Sigmoid(0.2), 100, engine.memory.rng(0, 0), alphas=ALPHAS[3:4])
         outside = np.setdiff1d(np.arange(1000), part)
         assert_allclose(evidence.errors[outside, 0], jet.y[outside] - fit.network.value(jet.X[outside]), rtol=1e-6)
         assert evidence.judges.all()
@@ -319,7 +319,7 @@ class TestManySamples:
         jet = wave(1000, noise=0.1)
         space = Space((Uniform(),), (Sigmoid(0.2),))
         engine = engine_of(jet, space, [50, 100])
-        again = fit_random(jet, Uniform(), Sigmoid(0.2), 100, engine._rng(0, 0))
+        again = fit_random(jet, Uniform(), Sigmoid(0.2), 100, engine.memory.rng(0, 0))
         judged = engine.judge(next(engine.candidates()), 100)
         assert_allclose([judged.error, judged.found], [again.error, again.alpha], rtol=1e-6)
 
@@ -327,7 +327,7 @@ class TestManySamples:
         jet, other = wave(60, noise=0.1), wave(30, noise=0.1, seed=1)
         engine = engine_of(jet, Space((Uniform(),), (Sigmoid(0.2),)), [40], rule=Validation(other), alphas=ALPHAS[3:4])
         evidence = engine.judge(next(engine.candidates()), 40).evidence
-        fit = fit_random(jet, Uniform(), Sigmoid(0.2), 40, engine._rng(0, 0), alphas=ALPHAS[3:4])
+        fit = fit_random(jet, Uniform(), Sigmoid(0.2), 40, engine.memory.rng(0, 0), alphas=ALPHAS[3:4])
         assert evidence.errors.shape == (90, 1)
         assert_allclose(evidence.errors[60:, 0], other.y - fit.network.value(other.X), rtol=1e-6)
 
@@ -339,7 +339,7 @@ class TestManySamples:
         fit = engine.fit(judged, jet)
         folds, errors, ratios = assign_folds(jet, 5), np.full(200, np.nan), []
         for fold in range(3):
-            train, held, rng = jet[folds != fold], jet[folds == fold], engine._rng(0, fold)
+            train, held, rng = jet[folds != fold], jet[folds == fold], engine.memory.rng(0, fold)
             options = {"alphas": ALPHAS[2:3], "loss": Loss(0.01)}
             again = fit_random(train, Local(jitter=0.4), Sigmoid(0.2), 40, rng, **options)
             errors[folds == fold] = again.network.value(held.X) - held.y
@@ -389,7 +389,7 @@ class TestRace:
             space = Space((Nonlocal(),), WIDTHS[1:2], LOSSES[2:3], (source,))
             engine = engine_of(jet, space, [60])
             fit = fit_sampled([engine])
-            plain = fit_random(jet, Nonlocal(), WIDTHS[1], 60, engine._rng(0, 0), loss=LOSSES[2])
+            plain = fit_random(jet, Nonlocal(), WIDTHS[1], 60, engine.memory.rng(0, 0), loss=LOSSES[2])
             assert_allclose(fit.network.value(jet.X), plain.network.value(jet.X), atol=1e-7)
             assert [attempt.size for attempt in fit.attempts] == [60]
 

@@ -1,7 +1,6 @@
 """The estimator that chooses between engines."""
 
 import pickle
-import time
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -47,6 +46,23 @@ def ridges(n, d=30, seed=0):
 def fitted(engines=None, n=60, budget=None, **options):
     data = wave(n)
     return Surrogate(budget, engines=engines or SMALL, **options).fit(data.X, data.y, gradients=data.gradients), data
+
+
+def test_a_notebook_shows_the_error_and_the_table_of_engines():
+    X = np.random.default_rng(0).uniform(-1, 1, (20, 2))
+    model = Surrogate(engines=["wide"], random_state=0)
+    assert "Estimated error" not in model._repr_mimebundle_()["text/html"]
+    model.fit(X, np.sin(2 * X[:, 0]) + X[:, 1])
+    line = f"Estimated error at new points: {model.estimated_error_:.3g} ("
+    for html in (model._repr_mimebundle_()["text/html"], model._repr_html_()):
+        assert html.count(line) == 1
+    report = model.report()
+    assert '<th scope="row" style=' in report._repr_html_()
+    assert report._repr_html_().count("<table") == 2
+    assert model.leaderboard_._repr_html_() in report._repr_html_()
+    assert str(model.leaderboard_).splitlines()[1] in str(report)
+    model.fit(X[:2], X[:2, 0])
+    assert "Estimated error at new points: not known" in model._repr_html_()
 
 
 class TestChoice:
@@ -317,7 +333,7 @@ class Failing:
     """An engine that fails when it is judged."""
 
     error: Exception
-    name, data, first_step, efforts = "failing", "all data", 0, (Effort(1),)
+    name, data, transform, first_step, efforts = "failing", "all data", "", 0, (Effort(1),)
 
     def candidates(self):
         return ["only"]
@@ -368,12 +384,12 @@ class TestFailures:
 class TestBudget:
     @pytest.mark.parametrize("n", [30, 1000])
     @pytest.mark.parametrize("budget", [0.05, 0.5])
-    def test_is_a_deadline(self, n, budget):
-        """Half a second more is for a crowded machine."""
+    def test_is_a_deadline(self, ticks, n, budget):
+        """Few looks at the clock follow the deadline; the whole schedule looks at it a thousand times."""
         data = wave(n)
-        start = time.perf_counter()
         model = Surrogate(budget, random_state=0).fit(data.X, data.y, gradients=data.gradients)
-        assert time.perf_counter() - start < 1.5 * budget + 0.5
+        assert ticks.seconds < budget + 0.02
+        assert not model.finished_
         assert model.score(data.X, data.y) > 0.9
 
     def test_there_is_a_model_however_short_it_is(self):
@@ -400,14 +416,14 @@ class TestBudget:
         assert models[1].finished_
         assert_array_equal(models[0].predict(X), models[1].predict(X))
 
-    def test_more_time_never_takes_candidates_away(self):
+    def test_more_time_never_takes_candidates_away(self, ticks):
         """What was tried in a short time is tried in a longer one, in the same order, with the same errors."""
         data = wave(40)
-        models = [Surrogate(b, engines="sampled", random_state=0).fit(data.X, data.y) for b in (0.02, 0.1, None)]
+        models = [Surrogate(b, engines="sampled", random_state=0).fit(data.X, data.y) for b in (0.01, 0.03, None)]
         tried = [[(each.label, each.size, each.error) for each in model.fit_.attempts] for model in models]
         for short, long in pairwise(tried):
+            assert len(short) < len(long)
             assert long[: len(short)] == short
-        assert len(tried[0]) < len(tried[2])
 
     @pytest.mark.parametrize("budget", [0, -1.0, "20", np.nan])
     def test_must_be_a_number(self, budget):

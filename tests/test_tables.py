@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from nurf import RandomFeatureRegressor
-from nurf._tables import ColumnChoice, Samples, inputs_of, read_table, require_target, write_table, write_text
+from nurf._tables import ColumnChoice, Samples, columns_of, read_table, require_target, write_table, write_text
 
 HEADER = "a,b,y,dy_a,dy_b\n"
 ROWS = ["1,2,3,4,5\n", "2,3,4,5,6\n", "4,4,5,6,7\n"]
@@ -163,7 +163,7 @@ class TestCells:
         assert list(table.frame.columns) == names
         line = 4 + header.count("\n")
         with pytest.raises(ValueError, match=f"line {line}: expected a number, got 'three'"):
-            inputs_of(table, names[-1:])
+            columns_of(table, names[-1:])
 
     def test_a_first_line_that_is_too_short_is_refused(self, csv):
         with pytest.raises(ValueError, match="as many entries as the first, 2, got more"):
@@ -171,9 +171,9 @@ class TestCells:
 
     def test_inputs_of_new_points_are_found_by_name(self, csv):
         table = read_table(csv("c,b,a\n7,2,1\n"))
-        assert_array_equal(inputs_of(table, ["a", "b"]), [[1, 2]])
+        assert_array_equal(columns_of(table, ["a", "b"]), [[1, 2]])
         with pytest.raises(ValueError, match="column 'd' is missing"):
-            inputs_of(table, ["a", "d"])
+            columns_of(table, ["a", "d"])
 
 
 class TestFiles:

@@ -221,7 +221,7 @@ class TestRefusals:
         X, y = smooth(n)
         estimator = model(20).fit(X, y)
         assert np.isnan(estimator.estimated_error_)
-        assert "not known: that takes at least 3 samples" in str(estimator.report())
+        assert "unknown: it needs at least 3 samples" in str(estimator.report())
         for method in (estimator.predict, estimator.predict_gradient):
             with pytest.raises(ValueError, match=f"need at least 3 samples with a value, got {n}"):
                 method(X, return_std=True)

@@ -328,6 +328,16 @@ class TestAuto:
         model = KernelFeatureRegressor("gaussian", target="auto").fit(X, y)
         assert model.warping_.is_trivial
 
+    def test_data_that_cannot_be_transformed_are_fitted_as_they_are(self):
+        """Directional derivatives and Hessians do not go through logarithms of inputs together."""
+        X, y, gradients, hessians = power_law(30)
+        along = np.einsum("ni,i->n", gradients, np.ones(3))
+        data = {"gradients": along, "directions": np.ones((30, 3)), "hessians": hessians}
+        model = Surrogate(None, engines=["sampled"], random_state=0).fit(X, y, **data)
+        assert model.warping_.is_trivial
+        with pytest.raises(ValueError, match="support either `directions` or `hessians`"):
+            model.set_params(target="log").fit(X, y, **data)
+
     def test_a_surrogate_says_what_it_chose(self):
         X, y, gradients, _ = power_law(60)
         fresh, truth, _, _ = power_law(500, seed=1)

@@ -12,11 +12,13 @@ from nurf import (
     engines,
     export,
     files,
+    functionals,
     jets,
     kernels,
     networks,
     problems,
     solvers,
+    studies,
 )
 from nurf.data import DerivativeCheck, check_derivatives
 from nurf.estimators import (
@@ -27,15 +29,15 @@ from nurf.estimators import (
     RandomFeatureRegressor,
     SparseFeatureRegressor,
     Surrogate,
-    load,
     polish,
 )
 from nurf.files import FileFormatError
 from nurf.jets import Jet
+from nurf.studies import Study, goals, load
 
 __version__ = version("nurf")
 
-__all__ = [  # without `plots`, which requires matplotlib, and `torch`, whose name is that of another package
+__all__ = [  # without `plots`, which requires matplotlib, and `torch`, which requires torch
     "DeepFeatureRegressor",
     "DerivativeCheck",
     "FileFormatError",
@@ -45,6 +47,7 @@ __all__ = [  # without `plots`, which requires matplotlib, and `torch`, whose na
     "RandomFeatureMap",
     "RandomFeatureRegressor",
     "SparseFeatureRegressor",
+    "Study",
     "Surrogate",
     "activations",
     "check_derivatives",
@@ -54,6 +57,8 @@ __all__ = [  # without `plots`, which requires matplotlib, and `torch`, whose na
     "engines",
     "export",
     "files",
+    "functionals",
+    "goals",
     "jets",
     "kernels",
     "load",
@@ -61,6 +66,7 @@ __all__ = [  # without `plots`, which requires matplotlib, and `torch`, whose na
     "polish",
     "problems",
     "solvers",
+    "studies",
 ]
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Directions of the inputs, and of the outputs, in which a function varies: found from its derivatives."""
+"""Directions of the inputs and outputs in which a function varies, found from its derivatives."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.jets import Jet
 
-LOST = 1e-6  # share of the variance that may be lost by a rank that is chosen
-NOISY = 1e-2  # the same if noise of the gradients does not allow for less
-FLOOR = 2.5  # times what half of all directions lose: noise that is the same along all of them loses twice that
-TELLING = 4  # directions between a half and three quarters of all, without which noise cannot be told
-EVEN = 0.125  # of what half of them lose is lost by three quarters, at least, if it is noise
+LOST = 1e-6  # share of the variance that a chosen rank may lose
+NOISY = 1e-2  # the same limit for noisy gradients
+FLOOR = 2.5  # times the loss of half of the directions; noise that is equal along all directions has a factor of two
+TELLING = 4  # directions between a half and three quarters of all, as needed to recognise noise
+EVEN = 0.125  # noise: three quarters of the directions lose more than this share of the loss of half of them
 LOST_OUTPUTS = 1e-8  # share of the energy of the outputs that a race may ignore
-BLOCK_ELEMENTS = 2**22  # of the gradients that are scaled at once: 32 MB of doubles
+BLOCK_ELEMENTS = 2**22  # of gradients that are scaled at once: 32 MB of doubles
 
 
 @dataclass(frozen=True, eq=False)
 class InputDirections:
-    """Directions along which a function varies, the most important first, and what is lost without the last of them.
+    """Directions along which a function varies, the most important first, and the variance lost without the last ones.
 
-    With the covariance ``H = sum_k w_k J_k^T J_k`` of the gradients and that of the points, ``S``, the values vary by
-    ``tr(H S)`` to first order, and a projection ``P`` onto eigenvectors of ``H`` loses ``tr((1 - P) H (1 - P) S)``.
-    What is lost at samples that had no part in the choice of the directions comes from two halves of the samples, each
-    projected onto the eigenvectors of the other.
+    With the covariance ``H = sum_k w_k J_k^T J_k`` of the gradients and the covariance ``S`` of the points, the values
+    vary by ``tr(H S)`` to first order, and a projection ``P`` onto eigenvectors of ``H`` loses ``tr((1 - P) H (1 - P)
+    S)``. The loss at other samples is estimated from two halves of the samples, each projected onto the eigenvectors of
+    the other half.
 
     Attributes
     ----------
     directions : array of shape (d, m)
-        Eigenvectors of ``H``, as many as there are gradients, at most ``d``.
+        Eigenvectors of ``H``, one for each gradient, at most ``d``.
     energies : array of shape (m,)
-        The mean squares of the derivatives along them.
+        The mean squares of the derivatives along the directions.
     lost, lost_elsewhere : array of shape (m + 1,)
-        The share of the variance that is lost by the first 0, 1, ... of them, at all samples and at other ones. Half of
-        the gradients cannot tell more than half of the directions; so the others do not lose less elsewhere.
+        The share of the variance that the first 0, 1, ... directions lose, at all samples and at other samples. Half of
+        the gradients determine at most half of the directions; the loss at other samples is constant for more.
     """
 
     directions: Array
@@ -47,7 +47,7 @@ class InputDirections:
 
     @classmethod
     def of(cls, jet: Jet, scaling: Scaling) -> InputDirections:
-        """Return those of a jet with gradients, in scaled units."""
+        """Return the directions of a jet with gradients, in scaled units."""
         known = jet.has_derivative(1) & (jet.weights(1) > 0)
         jet = jet if known.all() else jet[known]
         weights, span = jet.weights(1), _span(jet, scaling)
@@ -73,9 +73,9 @@ class InputDirections:
     def rank(self) -> int:
         """Return the smallest number of directions that lose at most ``LOST`` of the variance at other samples.
 
-        If noise of the gradients prevents that, they may lose what half of the directions lose, up to ``NOISY``: noise
-        is much the same along all directions, so that three quarters of them still lose a good part of that. If more
-        than half of the directions are needed, all inputs are.
+        With noisy gradients they may lose ``FLOOR`` times the loss of half of the directions, up to ``NOISY``.
+        Gradients count as noisy if three quarters of the directions lose more than ``EVEN`` of what half of them lose,
+        because noise is about equal along all directions. If more than half of the directions are needed, all are kept.
         """
         m = len(self.energies)
         half, told = m // 2, m // 4 >= TELLING
@@ -85,9 +85,9 @@ class InputDirections:
         return max(1, int(enough[0])) if len(enough) else len(self.directions)
 
     def scaling(self, scaling: Scaling, rank: int, X: Array) -> Scaling:
-        """Return the scaling followed by the projection onto ``rank`` directions, where the points fill the unit ball.
+        """Return the scaling followed by the projection onto ``rank`` directions, scaled to the unit ball.
 
-        A projection onto all inputs would change nothing: then the scaling stays as it is.
+        For all inputs, the scaling is returned unchanged.
         """
         if rank >= len(self.directions):
             return scaling
@@ -108,9 +108,9 @@ class InputDirections:
 
 
 def few_directions(jet: Jet, scaling: Scaling) -> Scaling | None:
-    """Return the scaling followed by a projection onto at most half as many directions as there are inputs.
+    """Return the scaling followed by a projection onto few directions, at most half the number of inputs.
 
-    There is none if the gradients are not known, or known in part, or if more directions are needed.
+    The result is None if gradients are unknown or incomplete, or if more directions are needed.
     """
     if "gradients" not in jet.known or obstacle(jet):
         return None
@@ -120,7 +120,7 @@ def few_directions(jet: Jet, scaling: Scaling) -> Scaling | None:
 
 
 def obstacle(jet: Jet) -> str:
-    """Return what is missing for a projection onto directions of the gradients, or nothing."""
+    """Return the reason why gradients cannot give directions, or an empty text."""
     if "gradients" not in jet.known:
         return "gradients, got none"
     unknown = jet.gradients is not None and jet.frames is None and np.isnan(jet.gradients)
@@ -155,7 +155,7 @@ def _covariance(jet: Jet, scaling: Scaling, span: Array | None) -> Array:
 
 
 def _ordered(covariance: Array, spread: Array, judge: Array) -> tuple[Array, Array, Array]:
-    """Return eigenvalues and eigenvectors by the variance that they cause, and what is lost of that of ``judge``."""
+    """Return eigenvalues and eigenvectors sorted by the variance that they cause, and the losses of ``judge``."""
     eigenvalues, vectors = np.linalg.eigh(covariance)
     eigenvalues = np.maximum(eigenvalues, 0.0)
     order = np.argsort(-eigenvalues * np.sum(vectors * (spread @ vectors), axis=0), kind="stable")
@@ -166,10 +166,10 @@ def _ordered(covariance: Array, spread: Array, judge: Array) -> tuple[Array, Arr
 
 
 def output_directions(jet: Jet) -> Array | None:
-    """Return orthonormal combinations of the outputs (k, q) that hold all but little of their energy, or None.
+    """Return orthonormal combinations of the outputs (k, q) with nearly all of their energy, or None.
 
-    They are the leading eigenvectors of ``sum_k w_k y_k y_k^T`` and ``sum_k w_k J_k J_k^T``, each over its trace, added
-    up. There are none if more than half as many as outputs are needed.
+    The combinations are the leading eigenvectors of the sum of ``sum_k w_k y_k y_k^T`` and ``sum_k w_k J_k J_k^T``,
+    each divided by its trace. The result is None if more combinations than half the number of outputs are needed.
     """
     k = jet.y[:1].size
     values = np.nan_to_num(jet.y.reshape(len(jet), k)) * np.sqrt(jet.weights(0))[:, None]
@@ -179,6 +179,6 @@ def output_directions(jet: Jet) -> Array | None:
         parts.append(slopes @ slopes.T)
     energy = sum((part / np.trace(part) for part in parts if np.trace(part) > 0), np.zeros((k, k)))
     eigenvalues, vectors = np.linalg.eigh(energy)
-    lost = np.cumsum(np.maximum(eigenvalues, 0.0))  # without the smallest 1, 2, ...
+    lost = np.cumsum(np.maximum(eigenvalues, 0.0))  # losses without the smallest eigenvalues, in increasing order
     dropped = int(np.count_nonzero(lost <= LOST_OUTPUTS * lost[-1]))
     return np.ascontiguousarray(vectors[:, dropped:]) if k > dropped >= k / 2 else None

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from nurf._linear import LinearRows
 from nurf._types import Array
 from nurf.jets import DERIVATIVE_KINDS, Jet, spans
 
 Kind = Literal["box", "ball"]
+LEAST_VARIATION = 1e-3  # of values relative to functionals, both in scaled units, or they do not show their size
 LARGEST = 1e70  # of scaled derivatives, whose fourth powers are below the largest number of 1.8e308
 
 
 @dataclass(frozen=True, eq=False)
 class Extent:
-    """The bounding box of points, and the mean and standard deviation of the values. Those of two sets can be added.
+    """The bounding box of points, and the mean and standard deviation of the values. Extents of two sets can be added.
 
     Attributes
     ----------
@@ -37,7 +39,7 @@ class Extent:
     @classmethod
     def of(cls, jet: Jet) -> Extent:
         """Return the extent of a jet whose weights are positive."""
-        low, high = jet.X.min(axis=0, initial=np.inf), jet.X.max(axis=0, initial=-np.inf)
+        low, high = jet.places.min(axis=0, initial=np.inf), jet.places.max(axis=0, initial=-np.inf)
         jet = jet.with_values()
         if not len(jet):
             zero = np.zeros(jet.y.shape[1:])
@@ -45,7 +47,7 @@ class Extent:
         weight = jet.weights(0).sum()
         w = jet.weights(0) / weight
         top = np.abs(jet.y).max(axis=0)
-        unit = np.where(top > 0, top, 1.0)  # squares of 1e+200 would overflow, those of 1e-200 underflow
+        unit = np.where(top > 0, top, 1.0)  # squares of 1e+200 would overflow, squares of 1e-200 underflow
         first = jet.y[0] / unit  # makes the mean of constant values exact
         mean = first + np.tensordot(w, jet.y / unit - first, axes=1)
         deviation = np.sqrt(np.tensordot(w, (jet.y / unit - mean) ** 2, axes=1))
@@ -86,7 +88,7 @@ class Scaling:
     """An affine scaling ``x -> (x - x_center) / x_scale``, ``y -> (y - y_center) / y_scale``.
 
     Applied to a jet, it also scales the derivatives, by the chain rule. With ``x_basis`` the scaled inputs are
-    projected onto its ``r`` columns: what is a function of these, ``g(V^T x)``, has the gradient ``V grad g``.
+    projected onto its ``r`` columns: a function ``g(V^T x)`` of the projections has the gradient ``V grad g``.
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ class Scaling:
     lost : float
         The share of the variance of the values that the projection loses, to first order, at new samples.
     unseen : float
-        The part of it that errors at the samples do not show, which had a part in the choice of ``V``.
+        The part of ``lost`` that errors at the samples cannot detect, because the samples determined ``V``.
     """
 
     x_center: Array
@@ -119,12 +121,24 @@ class Scaling:
         units. ``"ball"`` moves the centre of the bounding box to the origin and divides all inputs by the same number,
         for inputs in the same units. ``None`` does not scale the inputs. Rows of weight zero are ignored.
         """
-        extent = Extent.of(jet.with_positive_weight())
-        return cls.of(extent, kind, extent.radius(jet.with_positive_weight().X) if is_ball(kind) else 0.0)
+        jet = jet.with_positive_weight()
+        extent = Extent.of(jet)
+        scaling = cls.of(extent, kind, extent.radius(jet.places) if is_ball(kind) else 0.0)
+        return scaling if jet.functionals is None else scaling._with_values_of(jet.functionals, extent.deviation)
+
+    def _with_values_of(self, functionals: LinearRows, deviation: Array) -> Scaling:
+        """Return the scaling with the size of the functionals as the unit of values that hardly vary themselves.
+
+        Values at the boundary of a region may all be zero, up to rounding errors.
+        """
+        scaled = self._functionals(functionals).targets[functionals.known] * self.y_scale
+        largest = np.abs(scaled).max(axis=0, initial=0.0)
+        varied = deviation > LEAST_VARIATION * largest
+        return replace(self, y_scale=np.where(varied | (largest == 0), self.y_scale, largest))
 
     @classmethod
     def of(cls, extent: Extent, kind: Kind | None, radius: float) -> Scaling:
-        """Return the same from the extent of the data and, for ``"ball"``, the radius of the points."""
+        """Return the scaling for the extent of the data and, for ``"ball"``, the radius of the points."""
         if not (kind is None or (isinstance(kind, str) and kind in ("box", "ball"))):
             raise ValueError(f"`scaling` must be 'box', 'ball' or None, got {kind!r}")
         if not extent.weight > 0:
@@ -156,7 +170,7 @@ class Scaling:
             slopes = np.einsum("n...d,nrd->n...r", gradients, frames, optimize=True) / self.y_scale[..., None]
             frames, gradients = spans(self._along(frames / self.x_scale), slopes)
             if self.x_basis is not None and np.all(frames.any(axis=2).sum(axis=1) == frames.shape[2]):
-                frames = None  # they span all that is left
+                frames = None  # the directions span all projected inputs
         elif gradients is not None:
             gradients = self._slopes(gradients) / self.y_scale[..., None]
         if hessians is not None:
@@ -169,7 +183,22 @@ class Scaling:
             jet.sample_weight,
             jet.derivative_weight,
             frames,
+            None if jet.functionals is None else self._functionals(jet.functionals),
         )
+
+    def _functionals(self, functionals: LinearRows) -> LinearRows:
+        """Return functionals of scaled functions of scaled inputs, in units of the size of each item."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = functionals.mapped(self.inputs, lambda v: self._along(v / self.x_scale))
+            scaled = scaled.of_residual(self.y_center, self.y_scale)
+            scaled = scaled.over(scaled.units())
+            finite = np.all(np.isfinite(scaled.sizes)) and not np.any(np.isinf(scaled.targets))
+        if not finite:
+            raise ValueError(
+                "`functionals` must have finite coefficients and values in units of the ranges of the inputs and of "
+                "the standard deviation of the values, got numbers that overflow"
+            )
+        return scaled
 
     def values_back(self, y: Array) -> Array:
         """Return scaled values in the original units."""
@@ -182,7 +211,7 @@ class Scaling:
     def gradient_deviations_back(self, deviations: Array) -> Array:
         """Return standard deviations of scaled gradients in the original units.
 
-        Those along the basis count as independent, and what the projection loses is an error, too.
+        Deviations along the basis count as independent. The derivatives that the projection loses are added as errors.
         """
         if self.x_basis is not None:
             variances = deviations**2 @ (self.x_basis**2).T
@@ -190,7 +219,7 @@ class Scaling:
         return deviations * self.y_scale[..., None] / self.x_scale
 
     def slopes_of_inputs(self, gradients: Array) -> Array:
-        """Return scaled gradients as derivatives by all inputs in units of their scales: a projection is undone."""
+        """Return scaled gradients with respect to all inputs in units of their scales: a projection is undone."""
         return self._along(gradients, back=True)
 
     def hessians_back(self, hessians: Array) -> Array:
@@ -202,7 +231,7 @@ class Scaling:
         return np.asarray(((X - self.x_center) / self.x_scale).std(axis=0))
 
     def inputs_back(self, X: Array) -> Array:
-        """Return points with given scaled inputs; those in the span of the basis, if there is one."""
+        """Return points with given scaled inputs, in the span of the basis if there is one."""
         return self.directions_back(X) + self.x_center
 
     def directions_back(self, directions: Array) -> Array:
@@ -210,21 +239,21 @@ class Scaling:
         return np.asarray(self._along(directions, back=True) * self.x_scale)
 
     def normals_back(self, normals: Array) -> Array:
-        """Return linear functions of scaled inputs, the rows of (N, r), as those of ``x - x_center``, (N, d)."""
+        """Return linear functions of scaled inputs, the rows of (N, r), as functions of ``x - x_center``, (N, d)."""
         return self._slopes_back(normals)
 
     def _slopes(self, slopes: Array) -> Array:
-        """Return derivatives by the inputs, on the last axis, as those by the scaled inputs."""
+        """Convert derivatives with respect to inputs to derivatives with respect to scaled inputs, last axis."""
         if self.x_basis is None:
             return slopes * self.x_scale
         return np.asarray(slopes @ (self.x_scale[:, None] * self.x_basis))
 
     def _slopes_back(self, slopes: Array) -> Array:
-        """Return derivatives by the scaled inputs, on the last axis, as those by the inputs."""
+        """Convert derivatives with respect to scaled inputs to derivatives with respect to inputs, last axis."""
         return np.asarray(self._along(slopes, back=True) / self.x_scale)
 
     def _along(self, vectors: Array, back: bool = False) -> Array:
-        """Return vectors projected onto the basis, or those in its span from their coefficients."""
+        """Return the coefficients of vectors along the basis, or vectors in its span from their coefficients."""
         if self.x_basis is None:
             return vectors
         return np.asarray(vectors @ (self.x_basis.T if back else self.x_basis))
@@ -243,7 +272,7 @@ def is_ball(kind: Kind | None) -> bool:
 def require_moderate(jet: Jet) -> None:
     """Raise a ``ValueError`` if derivatives are so large that their fourth powers overflow in scaled units.
 
-    Values that vary by one would have such slopes along less than 1e-70 of the data.
+    Scaled values vary by about one, and could have such slopes over less than 1e-70 of the data only.
     """
     if not np.any(jet.has_value & (jet.weights(0) > 0)):
         return

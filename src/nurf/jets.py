@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from nurf._linear import LinearRows
 from nurf._types import Array, Mask
 from nurf._validation import as_derivative, as_finite, as_finite_or_nan, as_weights, in_shape
 from nurf.differentiation import Backend, derivatives
 
 __all__ = ["Jet", "from_callable"]
 
+LEAST_VALUES = 3  # that judge predictions beside functionals: fewer errors tell nothing of their size
 DERIVATIVE_KINDS = {1: "gradients", 2: "hessians"}  # order -> name of the derivatives, as in the fields of a jet
 
 
@@ -40,6 +42,9 @@ class Jet:
     frames : array of shape (n, r, d), optional
         Orthonormal directions along which the gradients are known, if they are known along some directions only. Rows
         with fewer than ``r`` directions are padded with zeros. See ``Jet.along``.
+    functionals : LinearRows, optional
+        Linear functionals of which the values are known, one for each row or none. Their rows have no other data. See
+        ``nurf.functionals``.
 
     Examples
     --------
@@ -55,6 +60,7 @@ class Jet:
     sample_weight: Array | None = None
     derivative_weight: Array | None = None
     frames: Array | None = None
+    functionals: LinearRows | None = None
 
     def __post_init__(self) -> None:
         X = as_finite("X", self.X)
@@ -87,6 +93,10 @@ class Jet:
                     "use `Jet.along`"
                 )
             fields["frames"] = frames
+        if self.functionals is not None and self.functionals.targets.shape != y.shape:
+            raise ValueError(
+                f"`functionals` must have values of the shape of `y`, {y.shape}, got {self.functionals.targets.shape}"
+            )
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -133,6 +143,39 @@ class Jet:
         """Mask of the rows whose values are known, of shape (n,)."""
         return np.asarray(~np.isnan(self.y if self.y.ndim == 1 else self.y[:, 0]))
 
+    @property
+    def has_functional(self) -> Mask:
+        """Mask of the rows with a functional of which the value is known, of shape (n,)."""
+        return np.zeros(len(self), bool) if self.functionals is None else self.functionals.known
+
+    @property
+    def has_target(self) -> Mask:
+        """Mask of the rows of which a value is known, at the point or of a functional, of shape (n,)."""
+        return self.has_value if self.functionals is None else self.has_value | self.has_functional
+
+    @property
+    def judges(self) -> Mask:
+        """Mask of the rows at which predictions are judged, of shape (n,): values, and functionals if there are some.
+
+        Beside functionals, very few values do not judge: often nothing else determines them.
+        """
+        if self.functionals is None or np.count_nonzero(self.has_value) >= LEAST_VALUES:
+            return self.has_target
+        return self.has_functional
+
+    @property
+    def targets(self) -> Array:
+        """The values of all rows, at the points or of their functionals, of shape (n, k); NaN if unknown."""
+        y = self.y.reshape(len(self), int(np.prod(self.y.shape[1:], dtype=int)))
+        if self.functionals is None:
+            return y
+        return np.where(self.has_functional[:, None], self.functionals.targets.reshape(y.shape), y)
+
+    @property
+    def places(self) -> Array:
+        """The points of all rows and of all terms of functionals, of shape (m, d)."""
+        return self.X if self.functionals is None else np.concatenate([self.X, self.functionals.points])
+
     def has_derivative(self, order: int) -> Mask:
         """Return the mask of the rows where derivatives of the ``order`` are at least partly known, of shape (n,)."""
         derivatives = self.derivatives(order)
@@ -176,12 +219,12 @@ class Jet:
     def only(self, kinds: Collection[str]) -> Jet:
         """Return a copy with values and the given ``kinds`` of derivatives only.
 
-        If ``kinds`` is empty, rows whose values are unknown are omitted.
+        If ``kinds`` is empty, rows with neither a value nor a functional are omitted.
         """
         dropped = set(DERIVATIVE_KINDS.values()) - set(kinds)
         fields: dict[str, Any] = dict.fromkeys(dropped) | ({"frames": None} if "gradients" in dropped else {})
         jet = self._with(**fields, derivative_weight=self.derivative_weight if kinds else None)
-        return jet if kinds else jet.with_values()
+        return jet if kinds or jet.has_target.all() else jet[jet.has_target]
 
     def _with(self, **fields: Any) -> Jet:
         """Return a copy with some fields replaced by fields of valid jets, which are not validated again."""
@@ -202,7 +245,19 @@ class Jet:
             axes = derivatives.shape[self.y.ndim :]
             return np.reshape(combinations.T @ rows, (len(self), y.shape[1], *axes))
 
-        return self._with(y=y, gradients=combine(self.gradients), hessians=combine(self.hessians))
+        functionals = self.functionals
+        if functionals is not None:
+            targets = functionals.targets.reshape(len(self), -1) @ combinations
+            functionals = replace(functionals, targets=targets)
+        found = {"gradients": combine(self.gradients), "hessians": combine(self.hessians)}
+        return self._with(y=y, functionals=functionals, **found)
+
+    def times(self, factors: Array) -> Jet:
+        """Return the jet of the outputs multiplied by factors (k,)."""
+        each = np.reshape(factors, self.y.shape[1:])
+        gradients = None if self.gradients is None else each[..., None] * self.gradients
+        hessians = None if self.hessians is None else each[..., None, None] * self.hessians
+        return self._with(y=each * self.y, gradients=gradients, hessians=hessians)
 
     def fill_unknown(self, other: Jet) -> Jet:
         """Return a copy with unknown derivatives taken from ``other``, a jet at the same points."""
@@ -246,6 +301,9 @@ class Jet:
             return lambda: np.full((*jet.y.shape, *[jet.n_features] * axes), np.nan)
 
         a, b = self._framed(other), other._framed(self)
+        functionals = None
+        if a.functionals is not None or b.functionals is not None:
+            functionals = a._functionals_or_none() + b._functionals_or_none()
         return unchecked(
             np.concatenate([a.X, b.X]),
             np.concatenate([a.y, b.y]),
@@ -254,7 +312,11 @@ class Jet:
             concatenated(a.sample_weight, b.sample_weight, lambda: a.weights(0), lambda: b.weights(0)),
             concatenated(a.derivative_weight, b.derivative_weight, lambda: a.weights(1), lambda: b.weights(1)),
             concatenated(a.frames, b.frames, None, None),
+            functionals,
         )
+
+    def _functionals_or_none(self) -> LinearRows:
+        return LinearRows.none(self.y.shape, self.n_features) if self.functionals is None else self.functionals
 
     def _framed(self, other: Jet) -> Jet:
         """Return a copy with frames of the same size as the frames of ``other``; the jet itself if neither has any."""
@@ -280,7 +342,10 @@ class Jet:
         return 0 if self.gradients is None else self.n_features
 
     def __sub__(self, other: Jet) -> Jet:
-        """Return the jet of ``f - g`` at the same points, with the derivatives that both jets have."""
+        """Return the jet of ``f - g`` at the same points, with the derivatives that both jets have.
+
+        The result has no functionals.
+        """
         if self.y.shape != other.y.shape:
             raise ValueError(
                 f"values of subtracted jets must have the same shape, got {self.y.shape} and {other.y.shape}"
@@ -297,6 +362,7 @@ class Jet:
             y=self.y - other.y,
             gradients=gradients,
             hessians=minus(self.hessians, other.hessians),
+            functionals=None,
         )
 
 
@@ -308,6 +374,7 @@ def unchecked(
     sample_weight: Array | None = None,
     derivative_weight: Array | None = None,
     frames: Array | None = None,
+    functionals: LinearRows | None = None,
 ) -> Jet:
     """Return a jet of arrays that were computed from valid arrays, without validation."""
     jet = object.__new__(Jet)
@@ -319,6 +386,7 @@ def unchecked(
         sample_weight=sample_weight,
         derivative_weight=derivative_weight,
         frames=frames,
+        functionals=functionals,
     )
     return jet
 

@@ -44,7 +44,7 @@ class Samples:
         Rows with a missing target are left out. If ``vary`` is true, constant inputs and targets are errors.
         """
         roles = choice.roles([str(name) for name in table.frame.columns])
-        X = inputs_of(table, roles.inputs)
+        X = columns_of(table, roles.inputs)
         y = np.stack([_numbers(table, name, unknown=True) for name in roles.targets], axis=1)
         known = ~np.isnan(y).any(axis=1)
         if not known.any():
@@ -62,12 +62,12 @@ class Samples:
         return cls(X[known], y[known], None if gradients is None else gradients[known], roles, notes)
 
 
-def inputs_of(table: Table, names: Sequence[str]) -> Any:
-    """Return the columns of a table that are inputs, as a frame of finite numbers."""
+def columns_of(table: Table, names: Sequence[str], unknown: bool = False) -> Any:
+    """Return columns of a table as a frame of finite numbers, with NaN for empty cells if ``unknown`` is true."""
     missing = [name for name in names if name not in table.frame.columns]
     if missing:
         raise ValueError(f"{table.name}: column {missing[0]!r} is missing: there are {list(table.frame.columns)}")
-    return pd.DataFrame({name: _numbers(table, name) for name in names}, index=table.frame.index)
+    return pd.DataFrame({name: _numbers(table, name, unknown) for name in names}, index=table.frame.index)
 
 
 def _numbers(table: Table, name: str, unknown: bool = False) -> Array:

@@ -1,4 +1,4 @@
-"""One way through data in blocks: a pass that surveys them, a fit to a sample, and blocks that it absorbs."""
+"""Fits to data in blocks: a survey of all blocks, a fit to a sample, and a pass that absorbs the blocks."""
 
 from nurf.blockwise._checkpoint import Checkpoint, fingerprint
 from nurf.blockwise._driver import Blocks, Survey, Way, fit_in_blocks, with_errors_at

@@ -1,4 +1,4 @@
-"""The state of a fit to blocks, written down between them."""
+"""Checkpoints of fits to blocks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from nurf.files import RESULTS, FileFormatError, Registry, read, write
 
-INTERVAL = 10.0  # seconds between two states that are written, at least
+INTERVAL = 10.0  # smallest number of seconds between two checkpoints
 
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """What a checkpoint holds.
+    """The content of a checkpoint.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Kept:
     fit : object
         The fit to a sample of the rows.
     state : object
-        What was made of the blocks so far.
+        The state after the blocks so far.
     """
 
     owner: str
@@ -36,17 +36,17 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A file with the state of a fit. It is replaced in one step, so that it is whole whenever the process is killed.
+    """A file with the state of a fit, which is replaced atomically, and so complete if the process is killed.
 
-    It holds numbers and names, and no code, as the files of models do.
+    Like the files of models, a checkpoint contains numbers and names, and no code.
 
     Parameters
     ----------
     path : path-like
     owner : str
-        The fingerprint of the data and the parameters. The state of another fit is refused.
+        The fingerprint of the data and the parameters. States with another fingerprint are refused.
     parts : tuple of type
-        Dataclasses that states are made of, beside those of fits.
+        The dataclasses of states, in addition to the dataclasses of fits.
     """
 
     path: Path
@@ -55,11 +55,11 @@ class Checkpoint:
 
     @property
     def registry(self) -> Registry:
-        """The classes that the file may hold."""
+        """The classes that the file may contain."""
         return RESULTS.extended(dataclasses=(Kept, *self.parts))
 
     def read(self) -> Kept | None:
-        """Return what was written last, or None if there is no file."""
+        """Return the last fit and state, or None if there is no file."""
         if not self.path.exists():
             return None
         try:
@@ -74,12 +74,12 @@ class Checkpoint:
         return kept
 
     def write(self, fit: Any, state: Any) -> None:
-        """Write a fit to a sample and the state of what follows, unless the file has been written a moment ago."""
+        """Write a fit to a sample and the state after some blocks, unless the file was written a moment ago."""
         if not self.path.exists() or time.time() - self.path.stat().st_mtime >= INTERVAL:
             write(self.path, Kept(self.owner, fit, state), self.registry)
 
     def remove(self) -> None:
-        """Remove the file: the fit is done."""
+        """Remove the file after the fit."""
         self.path.unlink(missing_ok=True)
 
 

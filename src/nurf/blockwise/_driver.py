@@ -1,4 +1,4 @@
-"""The way through data in blocks, whatever is fitted to them and wherever they come from."""
+"""The driver of fits to data in blocks, for all networks and sources of blocks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from nurf.data import Stream, Summary, Units, canonical, radius, relative, summa
 from nurf.engines import Fit
 from nurf.jets import Jet
 
-# Of the time that is left, this share may be taken by a pass over all blocks, as it is predicted. Normal equations of
-# 200,000 rows of the borehole function took 4.3 s where 4.9 s were predicted.
+# The largest share of the remaining time for a pass over all blocks, by its predicted duration. Normal equations of
+# 200,000 rows of the borehole function took 4.3 s; the prediction was 4.9 s.
 PASS_SHARE = 0.7
 
 FirstFit = TypeVar("FirstFit")
@@ -30,7 +30,7 @@ AnyFit = TypeVar("AnyFit", bound=Fit)
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What a first pass over all blocks found out.
+    """The result of a first pass over all blocks.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class Survey:
     summary : Summary
         The extent of the data, and two samples of rows.
     seed : int
-        Of the samples.
+        The seed of the samples.
     seconds : float
-        Time that the pass took.
+        Duration of the pass.
     """
 
     stream: Stream
@@ -50,20 +50,20 @@ class Survey:
 
     @classmethod
     def of(cls, stream: Stream, seed: int, max_rows: int) -> Survey:
-        """Return what a pass over the blocks finds out, with at most ``max_rows`` rows in the first sample."""
+        """Return the survey of the blocks, with at most ``max_rows`` rows in the first sample."""
         start = time.perf_counter()
         summary = stream.map_reduce(partial(summarised, seed=seed, n_raced=max_rows), add)
         summary.require_weights()
         return cls(stream, summary, seed, time.perf_counter() - start)
 
     def all_rows(self) -> Jet | None:
-        """Return all rows as ``fit`` takes them from arrays in memory, or None if they are too many for the samples."""
+        """Return all rows as arguments of ``fit``, or None if they do not fit into the samples."""
         summary = self.summary
         few = summary.is_complete and summary.n_rows <= summary.raced.size
         return canonical(relative(summary.all_rows())) if few else None
 
     def scaling(self, kind: Kind | None) -> Scaling:
-        """Return the scaling of all rows. That into a ball takes one more pass."""
+        """Return the scaling of all rows. Scaling into a ball takes one more pass."""
         extent = self.summary.extent
         largest = self.stream.map_reduce(partial(radius, extent=extent), max) if is_ball(kind) else 0.0
         return Scaling.of(extent, kind, largest)
@@ -77,14 +77,14 @@ class Survey:
 
 @dataclass(frozen=True, eq=False)
 class Blocks(Survey):
-    """Data in blocks, surveyed, and the units of a fit.
+    """Surveyed data in blocks, and the units of a fit.
 
     Parameters
     ----------
     units : Units
     sample, held : Jet
-        Rows to fit first, and others that show the error, in these units and with the weights of the rows for which
-        they stand.
+        Rows to fit first, and held-out rows for the error, in these units and with the weights of the rows that they
+        represent.
     """
 
     units: Units
@@ -93,9 +93,9 @@ class Blocks(Survey):
 
 
 class Way(Protocol[FirstFit, State, Absorbed, Result]):
-    """How a kind of network is fitted to data in blocks."""
+    """A method to fit a kind of network to data in blocks."""
 
-    parts: ClassVar[tuple[type, ...]]  # dataclasses that states are made of, beside those of fits
+    parts: ClassVar[tuple[type, ...]]  # dataclasses of states, in addition to the dataclasses of fits
 
     def fit(self, blocks: Blocks, rng: np.random.Generator) -> FirstFit:
         """Return the fit to the sample."""
@@ -103,13 +103,13 @@ class Way(Protocol[FirstFit, State, Absorbed, Result]):
     def absorb(
         self, blocks: Blocks, fit: FirstFit, state: State | None, after: Callable[[State], None] | None
     ) -> Absorbed:
-        """Return what is known after all blocks were absorbed, one by one; go on from ``state`` if there is one.
+        """Return the state after all blocks were absorbed one by one, starting from ``state`` if there is one.
 
-        ``after`` is called with the state after each block, or a few of them.
+        ``after`` is called with the state after each block or a few blocks.
         """
 
     def finish(self, blocks: Blocks, fit: FirstFit, absorbed: Absorbed) -> Result:
-        """Return the result, with its error at the held rows."""
+        """Return the result, with its error at the held-out rows."""
 
 
 def fit_in_blocks(
@@ -118,7 +118,7 @@ def fit_in_blocks(
     rng: np.random.Generator,
     file: Checkpoint | None = None,
 ) -> Result:
-    """Return a fit to all blocks, which goes on from the state that a file keeps, if there is one.
+    """Return a fit to all blocks, which continues from the state in a file if there is one.
 
     The file is written after the fit to the sample and between blocks, and removed in the end.
     """
@@ -134,6 +134,6 @@ def fit_in_blocks(
 
 
 def with_errors_at(fit: AnyFit, held: Jet) -> AnyFit:
-    """Return a fit with its errors at rows that it did not see, which have the weights of the rows they stand for."""
+    """Return a fit with its errors at held-out rows, which have the weights of the rows that they represent."""
     weights = held.weights(0)
     return replace(fit, output_errors=np.sqrt(weights @ fit.network.errors(held) ** 2 / weights.sum()))

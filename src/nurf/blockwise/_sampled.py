@@ -1,4 +1,4 @@
-"""Sampled networks: normal equations of all blocks, which add up, and errors at a sample of the rows."""
+"""Sampled networks: the sum of the normal equations of all blocks, and errors at a sample of the rows."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from nurf.solvers import LeaveOneOut, Loss, Rule
 from nurf.solvers.ridge import HeldOut, NormalEquations, Posterior, PrimalRidge
 from nurf.solvers.ridge._selection import TOLERANCE
 
-SOLVING = 12  # rows, for each neuron, take as long as the solution: 3.7 s for 2400 neurons, and 200,000 rows 26 s
-MANY_ROWS = 20  # for each neuron, with which a smaller alpha costs nothing: ...
-ALPHA_TOLERANCE = 0.005  # ... then the largest alpha within so much of the smallest error is taken, noise included
+SOLVING = 12  # rows for each neuron that take as long as the solution: 3.7 s for 2400 neurons; 200,000 rows take 26 s
+MANY_ROWS = 20  # rows for each neuron from which a smaller alpha has no disadvantage
+ALPHA_TOLERANCE = 0.005  # with many rows, the largest alpha whose error is within this share of the smallest is chosen
 
 
 @dataclass(frozen=True, eq=False)
 class Accumulation:
-    """Normal equations of a number of rows.
+    """Normal equations, and their number of rows.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Accumulation:
     equations: tuple[NormalEquations, ...]
 
     def __add__(self, other: Accumulation) -> Accumulation:
-        """Return the normal equations of the rows of both."""
+        """Return the normal equations of all rows of both."""
         pairs = zip(self.equations, other.equations, strict=True)
         return Accumulation(self.n_rows + other.n_rows, tuple(mine + more for mine, more in pairs))
 
@@ -61,11 +61,11 @@ class Absorb:
     ----------
     units : Units
     problems : tuple of (Features, Loss)
-        What is fitted.
+        The features and the loss of each network.
     dtype : numpy.float64 or numpy.float32
         See ``fit_outer``.
     held : array of int
-        The numbers of rows in blocks that weigh nothing.
+        The indices of held-out rows, which get weight zero.
     """
 
     units: Units
@@ -75,7 +75,7 @@ class Absorb:
 
     @classmethod
     def by(cls, fits: tuple[ShallowFit, ...], units: Units, dtype: Precision) -> Absorb:
-        """Return the map to the normal equations of fits that were made in some units."""
+        """Return the map to the normal equations of fits in given units."""
         return cls(units, tuple((fit.network.features, fit.loss) for fit in fits), dtype)
 
     def __call__(self, block: Block) -> Accumulation:
@@ -85,7 +85,7 @@ class Absorb:
         return self.rows(replace(jet, sample_weight=np.where(held, 0.0, jet.weights(0))) if held.any() else jet)
 
     def rows(self, jet: Jet) -> Accumulation:
-        """Return the normal equations of rows as they are given."""
+        """Return the normal equations of rows with their given weights."""
         scaled = self.units(jet)
         equations = tuple(
             NormalEquations.from_some(features, scaled, loss, self.dtype) for features, loss in self.problems
@@ -96,16 +96,16 @@ class Absorb:
 def fit_accumulated(
     fit: ShallowFit, equations: NormalEquations, sample: Jet, rule: Rule, alphas: Array | None
 ) -> ShallowFit:
-    """Return the fit with the outer weights of normal equations, and alpha and the errors chosen anew.
+    """Return the fit with outer weights from normal equations, with a new choice of alpha and new errors.
 
     Parameters
     ----------
     fit : ShallowFit
-        Its features and its loss are kept.
+        The fit whose features and loss are kept.
     equations : NormalEquations
-        The normal equations of many rows, with this loss.
+        The normal equations of many rows with the loss of the fit.
     sample : Jet
-        Rows at which the rule estimates the error, with the weights that they have in the equations.
+        Rows at which the rule estimates the error, with their weights in the equations.
     rule : Rule
         How the error is estimated.
     alphas : array of shape (A,) or None
@@ -118,16 +118,16 @@ def fit_accumulated(
 
 
 def with_held_rows(fit: ShallowFit, equations: NormalEquations, held: Jet) -> ShallowFit:
-    """Return the fit to all rows with the alpha, and the errors, of a fit without the held rows.
+    """Return the fit to all rows with the alpha and the errors of a fit without the held-out rows.
 
     Parameters
     ----------
     fit : ShallowFit
-        The fit without these rows.
+        The fit without the held-out rows.
     equations : NormalEquations
         The normal equations of all rows.
     held : Jet
-        The held rows, with the weights that they have in the equations.
+        The held-out rows, with their weights in the equations.
     """
     ridge = PrimalRidge(fit.network.features, held, fit.loss, equations)
     (coefficients,) = ridge.solve(np.array([fit.alpha * (ridge.feature_energy or 1.0)]))
@@ -137,7 +137,7 @@ def with_held_rows(fit: ShallowFit, equations: NormalEquations, held: Jet) -> Sh
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A fitted sampled network, and how far it can be trusted.
+    """A fitted sampled network, and its uncertainty.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class Solution:
     scaling : Scaling
     uncertainty : CrossFit or Posterior
     sample : Jet
-        The rows, or some of them, in scaled units.
+        Some or all rows, in scaled units.
     n_rows : int
         Number of all rows.
     rule : str
@@ -167,7 +167,7 @@ class Solution:
 
     @classmethod
     def of_sample(cls, fit: ShallowFit, scaling: Scaling, sample: Jet, n_rows: int) -> Solution:
-        """Return the solution for a fit to a sample of ``n_rows`` rows, which was better than that to all rows."""
+        """Return the solution for a fit to a sample of ``n_rows`` rows, which was better than the fit to all rows."""
         fit = fit.with_unseen(scaling.unseen)
         rule = f"leave-one-out; the fit to {len(sample)} samples has a smaller error than that to all at others"
         return cls(fit, scaling, _posterior(fit, sample, precise=fit.precise), sample, n_rows, rule)
@@ -179,16 +179,16 @@ def _posterior(fit: ShallowFit, sample: Jet, **options: Any) -> Posterior:
 
 @dataclass(frozen=True, eq=False)
 class SampledBlocks:
-    """How sampled networks are fitted to data in blocks.
+    """The method to fit sampled networks to data in blocks.
 
-    Settings are raced on the sample. A pass over the blocks adds up the normal equations of the network that won, and
-    of others that may be better on all rows, without the held rows. Alpha, the network and the error come from the held
-    rows, which are the same for all of them; then they are added to the equations of the best.
+    A race on the sample chooses settings. A pass over the blocks adds up the normal equations of the winner, and of
+    other networks that may be better on all rows, without the held-out rows. Alpha, the network and the error are
+    chosen at the held-out rows, which are then added to the equations of the best network.
 
     Parameters
     ----------
     race : callable
-        From the sample and a generator to the winner and the others. It is called where the blocks are.
+        Maps the sample and a generator to the winner and the other networks. The call runs where the blocks are.
     alphas : array of shape (A,) or None
         See ``fit_outer``.
     dtype : numpy.float64 or numpy.float32
@@ -203,10 +203,11 @@ class SampledBlocks:
     verbose: int
 
     def affordable(self, fit: ShallowFit, blocks: Blocks, largest: int, clock: Clock) -> int:
-        """Return how many neurons a fit to all rows can have, at most ``largest``, in the time that a clock leaves.
+        """Return the number of neurons, at most ``largest``, for which a fit to all rows ends before the deadline.
 
-        The normal equations of the held rows are timed. Those of all rows take longer with the square of the number of
-        neurons, the solution with its third power. Raises ``TimeUpError`` if there is no time for ``FIRST_SIZE``.
+        The normal equations of the held-out rows are timed. The time for all rows grows with the square of the number
+        of neurons, and the time of the solution with its third power. Raises ``TimeUpError`` if there is no time for
+        ``FIRST_SIZE`` neurons.
         """
         held, n_neurons = blocks.summary.held.jet, fit.network.features.n_neurons
         start = time.perf_counter()
@@ -221,7 +222,7 @@ class SampledBlocks:
         return size
 
     def fit(self, blocks: Blocks, rng: np.random.Generator) -> tuple[ShallowFit, ...]:
-        """Return the winner of the race on the sample, and others that may be better on all rows."""
+        """Return the winner of the race on the sample, and other fits that may be better on all rows."""
         return blocks.stream.call(partial(self.race, blocks.sample, rng))
 
     def absorb(
@@ -231,7 +232,7 @@ class SampledBlocks:
         state: Tree[Accumulation] | None,
         after: Callable[[Tree[Accumulation]], None] | None,
     ) -> Accumulation:
-        """Return the normal equations of all blocks without the held rows."""
+        """Return the normal equations of all blocks without the held-out rows."""
         task = replace(Absorb.by(fit, blocks.units, self.dtype), held=blocks.summary.held.rows)
         n_rows, n_held = blocks.summary.n_rows, len(task.held)
         warn_if_long(n_rows, task.problems)
@@ -256,10 +257,10 @@ class SampledBlocks:
         return total
 
     def finish(self, blocks: Blocks, fit: tuple[ShallowFit, ...], absorbed: Accumulation) -> Solution:
-        """Return the fit with the smallest error at the held rows: of the fits to all rows, and the one to the sample.
+        """Return the fit with the smallest error at the held-out rows, among the fits to all rows and to the sample.
 
-        A Gram matrix of all rows cannot resolve the small alphas that a fit to a sample can have. They help if a smooth
-        function is known without noise, and then more rows do not.
+        A Gram matrix of all rows cannot resolve the small alphas of a fit to the sample. Small alphas help for smooth
+        functions without noise, for which more rows do not help.
         """
         units, summary, held = blocks.units, blocks.summary, blocks.held
         rule, pairs = HeldOut(held, np.arange(len(held))), zip(fit, absorbed.equations, strict=True)
@@ -275,7 +276,7 @@ class SampledBlocks:
 
 @dataclass(frozen=True, eq=False)
 class Running:
-    """What ``partial_fit`` knows of the rows so far: their normal equations, and a sample of them."""
+    """The state of ``partial_fit``: the normal equations of the rows so far, and a sample of these rows."""
 
     units: Units
     given: tuple[str, ...]
@@ -286,13 +287,13 @@ class Running:
 
     @classmethod
     def of(cls, jet: Jet, given: tuple[str, ...], absorb: Absorb, seed: int, first: int = 0) -> Running:
-        """Return what is known of rows, the first of which has the number ``first``."""
+        """Return the state after some rows, the first of which has the index ``first``."""
         rows = first + np.arange(len(jet))
         sample = Reservoir.of(jet, rows, uniform_numbers(rows, seed), HELD_ROWS)
         return cls(absorb.units, given, seed, first + len(jet), absorb.rows(jet), sample)
 
     def absorb(self, jet: Jet, given: tuple[str, ...], fit: ShallowFit, dtype: Precision) -> Running:
-        """Return what is known with further rows, of the same kinds of data."""
+        """Return the state after further rows, with the same kinds of data."""
         if self.given != given:
             before, now = (", ".join(names) or "none" for names in (self.given, given))
             raise ValueError(f"all calls must have the same kinds of data beside X and y, got {before} and then {now}")
@@ -300,7 +301,7 @@ class Running:
         return replace(more, total=self.total + more.total, sample=self.sample + more.sample)
 
     def solution(self, fit: ShallowFit, alphas: Array | None) -> Solution:
-        """Return the fit with the outer weights, alpha and the errors of all rows so far."""
+        """Return the fit with outer weights, alpha and errors from all rows so far."""
         rule, (equations,) = LeaveOneOut(multiples=self.sample.multiples), self.total.equations
         fit = fit_accumulated(fit, equations, self.units(self.sample.jet), rule, alphas)
         held = weighted(self.sample, self.units)

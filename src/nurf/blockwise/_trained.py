@@ -1,4 +1,4 @@
-"""Deep networks: steps of training on blocks of rows, which are read in turn."""
+"""Deep networks: steps of training on blocks of rows, one block after the other."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from nurf.solvers import VALUES_ONLY
 from nurf.solvers.trained import Run, Trainer, TrainingRows
 from nurf.solvers.trained._soap import MatrixState, SoapState
 
-MAX_PASSES = 10  # over all blocks
-SAMPLE_SHARE = 0.25  # of the steps, on a sample of the rows, before all blocks are read
+MAX_PASSES = 10  # largest number of passes over all blocks
+SAMPLE_SHARE = 0.25  # share of the steps on a sample of the rows, before all blocks are read
 
 
 @dataclass(frozen=True, eq=False)
 class BlockTraining:
-    """A cycle of training in which each block has its share of the steps, from a fit to a sample on.
+    """A cycle of training that continues a fit to a sample, with a share of the steps for each block.
 
-    The blocks are read one after the other, several times if they are few. The step size falls from the first block of
-    the first pass to the last one of the last pass.
+    The blocks are read one after the other, several times if they are few. The step size decreases from the first block
+    of the first pass to the last block of the last pass.
 
     Parameters
     ----------
     fit : DeepFit
-        The fit to a sample: its network is the first, and its setting and units are kept.
+        The fit to a sample: training starts with its network, and keeps its setting and units.
     spec : DeepSpec
-        With the number of steps.
+        The settings of the training, with the number of steps.
     total_weight : float
         The sum of the weights of all rows that train.
     n_blocks, n_passes : int
-        Number of blocks, and how often all of them are read.
+        Number of blocks, and number of passes over all of them.
     seed : int
-        Of the order of the rows in each block.
+        The seed for the order of the rows in each block.
     """
 
     fit: DeepFit
@@ -56,9 +56,9 @@ class BlockTraining:
 
     @classmethod
     def of(cls, fit: DeepFit, spec: DeepSpec, n_rows: int, n_blocks: int, seed: int, longer: bool) -> BlockTraining:
-        """Return the training on ``n_rows`` rows of mean weight one; if ``longer``, each of them is seen once at least.
+        """Return the training on ``n_rows`` rows of mean weight one; if ``longer``, on each of them at least once.
 
-        There are as many passes as the steps take, at most ``MAX_PASSES``.
+        The number of passes follows from the number of steps, and is at most ``MAX_PASSES``.
         """
         batch = spec.options.batch
         n_steps = max(spec.n_steps, -(-n_rows // batch)) if longer else spec.n_steps
@@ -67,7 +67,7 @@ class BlockTraining:
 
     @property
     def trainer(self) -> Trainer:
-        """How the network is trained."""
+        """The trainer of the network."""
         trainer = self.spec.trainer
         return trainer.slower(self.spec.options.value_rate) if self.fit.setting.loss == VALUES_ONLY else trainer
 
@@ -76,7 +76,7 @@ class BlockTraining:
         return BlockRun(self.trainer.start(as_parameters(network_in_training_units(self.fit.network, self.fit.units))))
 
     def advanced(self, state: BlockRun, jet: Jet) -> BlockRun:
-        """Return the state after a further block, scaled and with weights whose mean over all rows is one."""
+        """Return the state after a further block, which is scaled and has weights whose mean over all rows is one."""
         weight, number = state.weight + float(jet.weights(0).sum()), state.number + 1
         n_steps = self.spec.n_steps
         until = min(n_steps, round(n_steps * weight / (self.n_passes * self.total_weight)))
@@ -88,7 +88,7 @@ class BlockTraining:
         return BlockRun(run, number, weight)
 
     def result(self, state: BlockRun, held: Jet) -> tuple[DeepFit, DeepCycle]:
-        """Return the fit with its errors at held rows, or that to the sample if it is better there, and the cycle."""
+        """Return the fit with its errors at held-out rows, or the fit to the sample if it is better, and the cycle."""
         before = self.fit
         network = as_network(state.run.parameters, self.spec.activation, before.network.output_shape)
         network = network.in_units_of(before.units)
@@ -115,11 +115,11 @@ class BlockRun:
     ----------
     run : Run
     number : int
-        Blocks so far, of all passes.
+        Number of blocks so far, in all passes.
     weight : float
-        The sum of the weights of their rows.
+        The sum of the weights of the rows so far.
     seconds : float
-        Time that they took, in this process.
+        Time of the blocks so far, in this process.
     """
 
     run: Run
@@ -130,17 +130,17 @@ class BlockRun:
 
 @dataclass(frozen=True, eq=False)
 class TrainedBlocks:
-    """How deep networks are fitted to data in blocks.
+    """The method to fit deep networks to data in blocks.
 
-    The setting is chosen and the training begins on the sample, and goes on with all blocks in turn. Held rows never
-    train: they show the error.
+    The setting is chosen and the training begins on the sample, and continues with all blocks in turn. Held-out rows
+    are never trained; they estimate the error.
 
     Parameters
     ----------
     spec : DeepSpec
-        With the number of steps.
+        The settings of the training, with the number of steps.
     longer : bool
-        Whether there are more steps if some rows would not be seen otherwise.
+        Whether to take more steps, if some rows would be unused otherwise.
     verbose : int
     """
 
@@ -151,9 +151,10 @@ class TrainedBlocks:
     verbose: int
 
     def in_time(self, fit: DeepFit, blocks: Blocks, clock: Clock) -> tuple[TrainedBlocks, bool]:
-        """Return the way with as many steps as a clock leaves time for, and whether these are all.
+        """Return the method with the steps that fit into the remaining time, and whether these are all steps.
 
-        Steps take as long as on the sample. Raises ``TimeUpError`` if there is time for less than a small share.
+        Steps are assumed to take as long as on the sample. Raises ``TimeUpError`` if there is time for less than a
+        small share.
         """
         wanted, seconds = self._training(blocks, fit).spec.n_steps, sum(cycle.seconds for cycle in fit.history)
         left = PASS_SHARE * clock.left - blocks.seconds
@@ -196,9 +197,9 @@ class TrainedBlocks:
         return replace(state, seconds=time.perf_counter() - began)
 
     def finish(self, blocks: Blocks, fit: DeepFit, absorbed: BlockRun) -> tuple[DeepFit, DeepSpec]:
-        """Return the fit after the cycle, or that to the sample if its error at the held rows is not larger.
+        """Return the fit after the cycle, or the fit to the sample if its error at the held-out rows is not larger.
 
-        Beside it, what was trained.
+        The second result is the specification of the training.
         """
         fit, cycle = self._training(blocks, fit).result(absorbed, blocks.held)
         watch = watch_cycles(self.verbose)

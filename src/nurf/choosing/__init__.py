@@ -5,11 +5,13 @@ from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
 from nurf.choosing._evidence import Evidence, advantage
 from nurf.choosing._folds import assign_folds
 from nurf.choosing._policy import POLICY, Policy
-from nurf.choosing._race import Attempt, Effort, Engine, Judged, Outcome, race
+from nurf.choosing._race import ALL_DATA, VALUES_ALONE, Attempt, Effort, Engine, Judged, Outcome, race
 
 __all__ = [
+    "ALL_DATA",
     "NO_LIMIT",
     "POLICY",
+    "VALUES_ALONE",
     "Attempt",
     "Choice",
     "Clock",

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
 from nurf.choosing._evidence import advantage, excess, selection_optimism
 from nurf.choosing._policy import Policy
-from nurf.choosing._race import Attempt, Engine, Judged, race
+from nurf.choosing._race import Attempt, Engine, Judged, errors_by_transform, far_transforms, race
 
 
 class NothingFittedError(Exception):
@@ -23,9 +25,9 @@ class Choice:
     ----------
     winner : Judged
     optimism : float
-        The factor by which the error of the winner is too small because it was chosen.
+        The factor by which the error of the winner is too small due to the selection.
     finalists : tuple of Judged
-        The best candidate of each engine that was judged, in the order of the engines.
+        The best judged candidate of each engine that was not far behind, in the order of the engines.
     last : tuple of Judged
         The best candidate of each engine at its largest effort.
     attempts : tuple of Attempt
@@ -36,6 +38,8 @@ class Choice:
         For each engine that failed, its error.
     finished : bool
         Whether the schedule came to its end before the deadline.
+    errors : dict
+        The error with each transformation that was tried.
     """
 
     winner: Judged
@@ -46,6 +50,7 @@ class Choice:
     seconds: tuple[float, ...] = ()
     failures: dict[int, Exception] = field(default_factory=dict)
     finished: bool = True
+    errors: dict[str, float] = field(default_factory=dict)
 
 
 def decide(
@@ -57,29 +62,38 @@ def decide(
 ) -> Choice:
     """Return the best candidate of all engines.
 
+    Engines with the same transformation are compared in pairs, sample by sample (``simplest``), and the winners of
+    different transformations by their mean squares: fits to logarithms of values have small errors at small values, and
+    would win by these. On Webster2D (20 samples with gradients) they did, with an error of 0.047 in place of 0.0027.
+
     Parameters
     ----------
     engines : sequence of Engine
-        The simplest first: it is kept in doubt.
+        The simplest engine first: it is kept if the evidence is weak.
     policy : Policy
     watch : callable, optional
         Called with each attempt.
     clock : Clock
         The end of the time budget, which the engines share.
     tolerated : tuple of exception types
-        Errors of an engine that end this engine, and not the race.
+        Errors that end the engine in which they occur, but not the race.
     """
     outcome = race(engines, policy, watch, clock, tolerated)
     if not outcome.best:
         raise NothingFittedError(outcome.failures)
-    ordered = [outcome.best[place] for place in sorted(outcome.best)]
-    finished = outcome.finished
+    every, finished = [outcome.best[place] for place in sorted(outcome.best)], outcome.finished
+    errors = errors_by_transform(each for best in every for each in best)
+    far = far_transforms(errors, policy.factor)
+    ordered = [best for best in every if best[0].engine.transform not in far]
     try:
         ordered = [[_confirmed(each, tolerated) for each in best] for best in ordered]
-    except TimeUpError:  # then the evidence of the race decides
+    except TimeUpError:  # the evidence of the race decides
         finished = False
     finalists, last = tuple(best_effort(best, policy) for best in ordered), tuple(best[-1] for best in ordered)
-    winner = simplest(finalists, policy)
+    near = [transform for transform in errors if transform not in far]
+    groups = [[each for each in finalists if each.engine.transform == transform] for transform in near]
+    winners = [simplest(values_first(group, policy), policy) for group in groups]
+    winner = min(winners, key=lambda each: each.error)
     candidates = [each.evidence for each in outcome.judged]
     optimism = selection_optimism(winner.evidence, candidates, policy.factor, policy.n_draws)
     return Choice(
@@ -91,11 +105,12 @@ def decide(
         outcome.seconds,
         outcome.failures,
         finished,
+        errors | {each.engine.transform: each.error for each in winners},
     )
 
 
 def _confirmed(judged: Judged, tolerated: tuple[type[Exception], ...]) -> Judged:
-    """Return a candidate with honest evidence, or with that of the race if the confirmation fails."""
+    """Return a candidate with confirmed evidence, or with the evidence of the race if the confirmation fails."""
     try:
         return judged.engine.confirmed(judged)
     except tolerated:
@@ -103,21 +118,35 @@ def _confirmed(judged: Judged, tolerated: tuple[type[Exception], ...]) -> Judged
 
 
 def best_effort(best: Sequence[Judged], policy: Policy) -> Judged:
-    """Return the candidate of the largest effort, or one of a smaller effort that is clearly better."""
+    """Return the best candidate of the largest effort, or of a smaller effort if it is clearly better."""
     return simplest(best[::-1], policy)
 
 
+def values_first(judged: Sequence[Judged], policy: Policy) -> list[Judged]:
+    """Return candidates of several engines in the same order, but fits to the values alone before fits to all data.
+
+    With fewer samples than folds the evidence is weak, and most data are derivatives: the order is unchanged.
+    """
+    if min(np.count_nonzero(each.evidence.judges) for each in judged) < policy.n_folds:
+        return list(judged)
+    places = {name: place for place, name in enumerate(dict.fromkeys(each.engine.name for each in judged))}
+    return sorted(judged, key=lambda each: (places[each.engine.name], not each.engine.ignores_derivatives))
+
+
 def simplest(judged: Sequence[Judged], policy: Policy) -> Judged:
-    """Return the first candidate that none of the later ones beats clearly.
+    """Return the first candidate that no later candidate beats clearly.
 
     A challenger wins if it is better than the incumbent by more than ``policy.standard_errors`` standard errors of the
     paired difference of logarithms, unless its mean square is larger by more than ``policy.tail_errors`` standard
-    errors.
+    errors. A fit to derivatives needs ``policy.derivative_errors`` standard errors to win over a fit to the values
+    alone.
     """
     incumbent = judged[0]
     for challenger in judged[1:]:
         gain, spread = advantage(challenger.evidence, incumbent.evidence, policy.floor)
         loss, doubt = excess(challenger.evidence, incumbent.evidence)
-        if gain > policy.standard_errors * spread and loss <= policy.tail_errors * doubt:
+        trusts = incumbent.engine.ignores_derivatives and not challenger.engine.ignores_derivatives
+        needed = policy.derivative_errors if trusts else policy.standard_errors
+        if gain > needed * spread and loss <= policy.tail_errors * doubt:
             incumbent = challenger
     return incumbent

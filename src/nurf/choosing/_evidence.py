@@ -1,4 +1,4 @@
-"""Evidence: errors at samples that a fit did not see, and what follows from them."""
+"""Evidence: errors at samples that a fit did not see, and estimates from them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from nurf._types import Array, Mask
 from nurf.jets import Jet
 
 TINY = float(np.finfo(float).tiny)
-MOST = 0.9  # of the squared error, which few samples may carry
-SEED = 3  # of the samples that are drawn to see what choosing adds
+MOST = 0.9  # share of the squared error that few samples may carry
+SEED = 3  # of the samples that are drawn to estimate the bias of the selection
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,24 +24,29 @@ class Evidence:
     Parameters
     ----------
     errors : array of shape (n, k)
-        Errors at all samples with a value, validation samples behind the others; NaN at samples that did not judge.
+        Errors at all samples with a value, followed by validation samples; NaN at samples that do not judge.
     weights : array of shape (n,)
         The weights of these samples.
+    is_value : array of shape (n,), optional
+        The mask of the samples that are values; the others are functionals. By default all are values.
     """
 
     errors: Array
     weights: Array
+    is_value: Mask | None = None
 
     @classmethod
     def at(cls, jet: Jet, errors: Array, others: tuple[Jet, Array] | None = None) -> Evidence:
         """Return the evidence of errors (n, k) at the samples of a jet.
 
-        If there are ``others``, validation samples and the errors there, they judge alone: the samples of the jet may
-        have been fitted.
+        Validation samples and their errors (``others``) judge alone if they are given, because the samples of the jet
+        may have been fitted.
         """
-        errors, weights = errors[jet.has_value], jet.weights(0)[jet.has_value]
+        judges = jet.judges
+        is_value = None if jet.functionals is None else jet.has_value[judges]
+        errors, weights = errors[judges], jet.weights(0)[judges]
         if others is None:
-            return cls(errors, weights)
+            return cls(errors, weights, is_value)
         validation, further = others
         valued = validation.has_value
         return cls(
@@ -64,6 +69,13 @@ class Evidence:
         return np.asarray(np.sqrt(weights @ self.errors[judges] ** 2 / weights.sum()))
 
     @property
+    def of_values(self) -> Evidence:
+        """The errors of values, without errors of functionals."""
+        if self.is_value is None:
+            return self
+        return Evidence(self.errors[self.is_value], self.weights[self.is_value])
+
+    @property
     def n_decisive(self) -> int:
         """The smallest number of samples that carry nine tenths of the squared error, outputs added up."""
         judges = self.judges
@@ -78,11 +90,11 @@ class Evidence:
 
 
 def advantage(challenger: Evidence, incumbent: Evidence, floor: float) -> tuple[float, float]:
-    """Return by how much a challenger is better in logarithms of squared errors, and the standard error of that.
+    """Return the advantage of a challenger in logarithms of squared errors, and its standard error.
 
     The squared errors ``a_i`` and ``b_i`` of both at the same samples give the weighted mean of
-    ``log((b_i + c) / (a_i + c))``, where ``c`` is ``floor`` times the smaller of both mean squares: errors that are far
-    below the mean square do not decide, and single large ones count by their logarithm.
+    ``log((b_i + c) / (a_i + c))``, where ``c`` is ``floor`` times the smaller of both mean squares: errors far below
+    the mean square do not decide, and single large errors count by their logarithm.
     """
     weights, a, b = _pairs(challenger, incumbent)
     if not weights.sum() > 0:
@@ -92,13 +104,13 @@ def advantage(challenger: Evidence, incumbent: Evidence, floor: float) -> tuple[
 
 
 def excess(challenger: Evidence, incumbent: Evidence) -> tuple[float, float]:
-    """Return by how much the mean square of a challenger is larger, and the standard error of that."""
+    """Return the excess of the mean square error of a challenger over the incumbent, and its standard error."""
     weights, a, b = _pairs(challenger, incumbent)
     return _mean_and_spread(a - b, weights) if weights.sum() > 0 else (0.0, np.inf)
 
 
 def _pairs(challenger: Evidence, incumbent: Evidence) -> tuple[Array, Array, Array]:
-    """Return the weights of the samples that judged both, and the squared errors of both there, each of shape (m,)."""
+    """Return the weights of the samples that judge both, and the squared errors of both there, each of shape (m,)."""
     both = challenger.judges & incumbent.judges
     a, b = (np.sum(each.errors[both] ** 2, axis=1) for each in (challenger, incumbent))
     return challenger.weights[both], a, b
@@ -123,10 +135,10 @@ def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], factor:
     ----------
     winner : Evidence
     candidates : sequence of Evidence
-        All candidates among which the winner was chosen. Candidates that were judged at other samples do not count.
+        All candidates among which the winner was chosen. Candidates with other samples are ignored.
     factor : float
-        Nor do candidates whose error is larger by this factor: they could not have won, and if a single huge error is
-        the reason, draws without it would choose them.
+        Candidates whose error is larger by this factor are also ignored: they could not have won, but draws without a
+        single huge error might choose them.
     n_draws : int
     """
     judges = winner.judges

@@ -14,14 +14,18 @@ def assign_folds(jet: Jet, n_folds: int) -> Index:
     """Return the fold of each sample, shape (n,): random, of nearly equal sizes, and the same at every call.
 
     Samples at equal points are in one fold, so that no fit sees the point at which it is judged. Points with a value
-    are spread over the folds first; if they are fewer than ``n_folds``, each of them has a fold of its own.
+    are spread over the folds first, then points with a functional; if both are fewer than ``n_folds``, each of them has
+    a fold of its own. Values that do not judge are in no fold: -1.
     """
     _, point_of = np.unique(jet.X, axis=0, return_inverse=True)
     point_of = point_of.ravel()
-    valued = np.zeros(point_of.max(initial=-1) + 1, bool)
-    valued[point_of[jet.has_value]] = True
-    n_folds = min(int(np.count_nonzero(valued)), n_folds)
+    masks = np.zeros((3, point_of.max(initial=-1) + 1), bool)  # of points: with a value, with a functional, that judge
+    for mask, rows in zip(masks, (jet.has_value, jet.has_functional, jet.judges), strict=True):
+        mask[point_of[rows]] = True
+    valued, further, judging = masks
+    n_folds = min(int(np.count_nonzero(judging)), n_folds)
     rng, fold_of = np.random.default_rng(SEED), np.empty(len(valued), np.int64)
-    for part in (valued, ~valued):
+    for part in (valued, further & ~valued, ~further & ~valued):
         fold_of[part] = rng.permutation(int(np.count_nonzero(part))) % n_folds
-    return np.asarray(fold_of[point_of])
+    fold_of[valued & ~judging] = -1
+    return np.asarray(np.where(jet.has_value & ~jet.judges, -1, fold_of[point_of]))

@@ -17,28 +17,30 @@ from nurf.choosing._policy import Policy
 from nurf.jets import Jet
 from nurf.solvers import VALUES_ONLY, Loss
 
+ALL_DATA, VALUES_ALONE = "all data", "values alone"  # the names of what engines are fitted to
+
 
 @dataclass(frozen=True)
 class Effort:
-    """How much an engine does for its candidates at one step of the schedule.
+    """The effort of an engine for its candidates at one step of the schedule.
 
     Parameters
     ----------
     size : int
         The measure of the effort: neurons, samples or steps.
     rounds : tuple of int
-        In each round, the variants of this many of the best candidates are judged.
+        For each round, the number of best candidates whose variants are judged.
     cheap : int
-        At the end the variants that cost little are judged, of this many of the best candidates.
+        The number of best candidates whose cheap variants are judged after the last round.
     many : bool
-        Whether candidates of a smaller size get this one in many ways, or in the most promising one only.
+        Whether candidates of a smaller size continue in several ways, or only in the most promising way.
     keep : int
-        At most this many candidates, of different families, get the next size.
+        The largest number of candidates, of different families, that advance to the next size.
     rival : float
         Candidates are judged while the smallest error of the engine is within this factor of the smallest of all
         engines.
     improvement : float
-        Share by which the effort must lower the smallest error of the engine, or there is no larger one.
+        The relative decrease of the smallest error of the engine that is required for a larger effort.
     """
 
     size: int
@@ -66,7 +68,7 @@ class Judged:
     found : object
         What the engine needs for a larger effort.
     metric : array of shape (q, d), optional
-        A linear map of the inputs that was learned, after which the function varies about equally along all directions.
+        A learned linear map of the inputs, after which the function varies about equally along all directions.
     """
 
     engine: Engine
@@ -102,7 +104,7 @@ class Attempt:
     seconds : float
         Time that it took.
     loss : Loss
-        How much derivatives counted.
+        The weights of the derivatives.
     """
 
     engine: str
@@ -115,7 +117,7 @@ class Attempt:
 
 
 class Engine(ABC):
-    """A way to fit networks to given data: which candidates there are, and how they are judged.
+    """A way to fit networks to given data: its candidates, and how to judge them.
 
     Attributes
     ----------
@@ -125,11 +127,19 @@ class Engine(ABC):
         What the engine is fitted to: "all data" or "values alone".
     first_step : int
         The step of the schedule at which the engine begins: cheap engines begin early.
+    transform : str
+        The transformation of inputs and values that the engine is fitted in; empty if there is none.
     """
 
     name: str
     data: str
     first_step: int
+    transform: str = ""
+
+    @property
+    def ignores_derivatives(self) -> bool:
+        """Whether the engine leaves out derivatives that are known."""
+        return self.data == VALUES_ALONE
 
     @property
     @abstractmethod
@@ -142,7 +152,7 @@ class Engine(ABC):
 
     @abstractmethod
     def judge(self, candidate: Any, size: int, before: Judged | None = None) -> Judged:
-        """Return the evidence for a candidate with an effort; ``before`` is what it goes on from."""
+        """Return the evidence for a candidate with an effort; ``before`` is its result with a smaller effort."""
 
     @abstractmethod
     def record(self, judged: Judged) -> Attempt:
@@ -150,30 +160,30 @@ class Engine(ABC):
 
     @abstractmethod
     def fit(self, judged: Judged, given: Jet) -> Any:
-        """Return the fit of a candidate to all data; ``given`` are the data with all derivatives that are known."""
+        """Return the fit of a candidate to all data; ``given`` are the data with all known derivatives."""
 
     @abstractmethod
     def again(self, fit: Any) -> Judged:
-        """Return the candidate of an earlier fit, judged on the data of this engine: what was learned stays."""
+        """Return the candidate of an earlier fit with its learned settings, judged on the data of this engine."""
 
     def variants(self, judged: Judged) -> Iterable[Hashable]:
-        """Return candidates that differ from a good one in one thing; by default none."""
+        """Return candidates that differ from a good candidate in one setting; by default none."""
         return ()
 
     def cheap(self, judged: Judged) -> Iterable[Hashable]:
-        """Return variants that cost little; by default none."""
+        """Return variants that are cheap to judge; by default none."""
         return ()
 
     def onwards(self, judged: Judged, many: bool) -> Iterable[Hashable]:
-        """Return candidates for the next size that go on from a good one; by default this one."""
+        """Return candidates for the next size that continue a good candidate; by default the candidate itself."""
         return (judged.candidate,)
 
     def informed(self, metric: Array, size: int) -> Iterable[Hashable]:
-        """Return candidates that use a linear map of the inputs which another engine learned; by default none."""
+        """Return candidates that use a linear map of the inputs learned by another engine; by default none."""
         return ()
 
     def family(self, candidate: Any) -> Hashable:
-        """Return what candidates that go on together must differ in."""
+        """Return the family of a candidate: candidates that advance together are of different families."""
         return self.name
 
     def kind(self, candidate: Any) -> Hashable:
@@ -181,13 +191,13 @@ class Engine(ABC):
         return self.name
 
     def confirmed(self, judged: Judged) -> Judged:
-        """Return a candidate with evidence that is honest, if what is cheap enough for a race is not."""
+        """Return a candidate with honest evidence, if the evidence of the race is only approximate."""
         return judged
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a race found.
+    """The result of a race.
 
     Parameters
     ----------
@@ -215,7 +225,7 @@ class Outcome:
 
 @dataclass(eq=False)
 class _Standing:
-    """An engine in the race: candidates for the next size, all of the present size, and the best of each size."""
+    """An engine in the race: its candidates for the next size, of the present size, and the best of each size."""
 
     engine: Engine
     kept: list[Judged] = field(default_factory=list)
@@ -232,18 +242,23 @@ class _Standing:
 
 @dataclass(frozen=True, eq=False)
 class _Before:
-    """What an engine knows of the others when a step begins: the smallest error, and the maps that they learned."""
+    """The results of the other engines before a step: the smallest error, and the linear maps that they learned."""
 
     error: float
     metrics: tuple[Array, ...]
 
     @classmethod
     def of(cls, standing: _Standing, standings: Sequence[_Standing]) -> _Before:
-        """Return what one engine knows; maps are those of others with the same data."""
+        """Return the results that one engine may use; maps come from engines with the same data and transformation."""
         error = min((each.error for other in standings for each in other.best), default=np.inf)
-        others = [each for each in standings if each is not standing and each.engine.data == standing.engine.data]
+        others = [each for each in standings if each is not standing and _same_data(each, standing)]
         metrics = (each.best[-1].metric for each in others if each.best)
         return cls(error, tuple(metric for metric in metrics if metric is not None))
+
+
+def _same_data(one: _Standing, other: _Standing) -> bool:
+    """Return whether two engines are fitted to the same data with the same transformation."""
+    return (one.engine.data, one.engine.transform) == (other.engine.data, other.engine.transform)
 
 
 def race(
@@ -255,12 +270,12 @@ def race(
 ) -> Outcome:
     """Return the best candidates of all engines, by successive halving over the efforts of a schedule.
 
-    The schedule depends on the data alone: every engine makes its first effort before any makes its second, and what
-    engines learn from each other is what was known at the end of the step before, so that their order in a step changes
-    nothing. Time only decides where the schedule is cut: engines check the ``clock``, which they share, and the race
-    ends with the candidates that were judged. The clock counts once there is a first candidate. An engine whose efforts
-    cost much ends if it is far behind. An engine that fails with one of the ``tolerated`` errors makes no further
-    effort.
+    The schedule depends on the data alone: every engine makes its first effort before any makes its second. Engines
+    learn from the results of the previous step, so that the order of the engines in a step does not matter. Time only
+    decides where the schedule is cut: engines check the ``clock``, which they share, and the race ends with the
+    candidates judged so far. The clock is active once there is a first candidate. An engine with expensive efforts
+    stops if it is far behind, and so do all engines of a transformation that is (``far_transforms``). An engine that
+    fails with one of the ``tolerated`` errors makes no further effort.
     """
     standings = [_Standing(engine) for engine in engines]
     everything: list[Judged] = []
@@ -278,10 +293,11 @@ def race(
     for step in takewhile(lambda step: any(_has_more(engine, step) for engine in engines), count()):
         if not finished or _is_exact(standings, policy.exact):
             break
+        far = far_transforms(errors_by_transform(each for other in standings for each in other.best), policy.factor)
         places = [
             place
             for place, standing in enumerate(standings)
-            if not (standing.is_done or place in failures)
+            if not (standing.is_done or place in failures or standing.engine.transform in far)
             and standing.engine.first_step <= step
             and _has_more(standing.engine, step)
         ]
@@ -303,6 +319,19 @@ def race(
     return Outcome(best, tuple(everything), tuple(attempts), seconds, failures, finished)
 
 
+def errors_by_transform(judged: Iterable[Judged]) -> dict[str, float]:
+    """Return the smallest error with each transformation, in the order of the candidates."""
+    errors: dict[str, float] = {}
+    for each in judged:
+        errors[each.engine.transform] = min(each.error, errors.get(each.engine.transform, np.inf))
+    return errors
+
+
+def far_transforms(errors: dict[str, float], factor: float) -> set[str]:
+    """Return the transformations whose smallest error is more than ``factor`` times the smallest error of all."""
+    return {transform for transform, error in errors.items() if error > factor * min(errors.values())}
+
+
 def _has_more(engine: Engine, step: int) -> bool:
     """Return whether an engine has an effort at a step or a later one."""
     return step < engine.first_step or step < engine.first_step + len(engine.efforts)
@@ -315,7 +344,7 @@ def _make(
     before: _Before,
     note: Callable[[Judged], None],
 ) -> None:
-    """Make an effort of an engine: judge its candidates and variants of the best, and keep few for the next effort."""
+    """Make an effort of an engine: judge its candidates and variants of the best, and keep a few for the next."""
     limit = effort.rival * before.error
     if standing.best and not standing.best[-1].error <= limit:
         standing.is_done = True
@@ -366,7 +395,7 @@ def _is_exact(standings: Sequence[_Standing], exact: float) -> bool:
 
 
 def _leaders(ordered: Sequence[Judged], n: int, factor: float, engine: Engine) -> list[Judged]:
-    """Return the first ``n`` candidates, and the best of each other kind within ``factor`` of the first."""
+    """Return the first ``n`` candidates, and the best candidate of each other kind within ``factor`` of the first."""
     leaders = list(ordered[:n])
     for each in ordered[n:]:
         kinds = {engine.kind(leader.candidate) for leader in leaders}

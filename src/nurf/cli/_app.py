@@ -11,8 +11,10 @@ import pandas as pd
 import typer
 
 from nurf import problems
-from nurf._tables import ColumnChoice, inputs_of, read_table, require_target, write_table, write_text
+from nurf._tables import ColumnChoice, columns_of, read_table, require_target, write_table, write_text
 from nurf._tables import Samples as SampleTable
+from nurf.cli import _study
+from nurf.cli._answers import InputsFile, Limits, add_to, answers_of
 from nurf.cli._models import input_names, loaded, predictions, target_names
 from nurf.cli._options import (
     Gradients,
@@ -26,7 +28,7 @@ from nurf.cli._options import (
     complete_problems,
     split_names,
 )
-from nurf.cli._terminal import say, working
+from nurf.cli._terminal import command_line, say, working
 from nurf.data import check_derivatives
 from nurf.estimators import Surrogate
 
@@ -63,7 +65,7 @@ class EngineName(StrEnum):
 
 
 class Transform(StrEnum):
-    """What is fitted in place of the targets."""
+    """Transformations of the targets."""
 
     auto = "auto"
     none = "none"
@@ -153,13 +155,13 @@ def predict(
         ),
     ] = STANDARD,
 ) -> None:
-    """Predict at new points. The rows are those of the table; columns are named after the targets."""
+    """Predict at new points. The result has a row for each row of the table; columns are named after the targets."""
     if interval is not None and not 0 < interval < 1:
         raise typer.BadParameter(f"expected a number between 0 and 1, got {interval}", param_hint="--interval")
     require_target(out, table=True)
     fitted = loaded(model)
     table = read_table(points)
-    X = inputs_of(table, input_names(fitted))
+    X = columns_of(table, input_names(fitted))
     with working(f"Predicting {len(X)} rows"):
         frame = predictions(fitted, X, gradient=gradient, std=std, interval=interval)
     write_table(frame, out)
@@ -178,12 +180,20 @@ def report(
         typer.Option("--target", "-t", help="Targets in --test; by default as in the fit.", show_default=False),
     ] = None,
     gradients: Gradients = None,
+    inputs: InputsFile = None,
+    above: Limits = None,
+    below: Limits = None,
 ) -> None:
-    """Write a report of a model: one HTML page with its pictures, which needs no network."""
+    """Write a report of a model: one HTML page with its pictures, which needs no network.
+
+    With --inputs, the page has sections with sensitivities and the distribution of the outputs, and with --above or
+    --below the probability that limits are exceeded.
+    """
     from nurf.report import predicted_at, render  # matplotlib takes a second
 
     require_target(out)
     fitted, evidence = loaded(model), None
+    answers = answers_of(fitted, inputs, above, below)
     if test is not None:
         names = split_names(target) or target_names(fitted)
         choice = ColumnChoice(names, split_names(gradients), tuple(input_names(fitted)))
@@ -193,7 +203,7 @@ def report(
             fitted, points, rows.y, gradients=rows.gradients, targets=rows.roles.targets, source=test.name
         )
     with working("Drawing"):
-        page = render(fitted, title=model.name, evidence=evidence)
+        page = render(fitted, title=model.name, evidence=evidence, command=command_line(), answers=answers)
     write_text(page, out)
     typer.echo(out)
 
@@ -206,9 +216,9 @@ def check(
     inputs: Inputs = None,
     ignore: Ignored = None,
 ) -> None:
-    """Say whether gradients belong to the values, what is wrong if they do not, and how noisy both are.
+    """Check whether gradients are consistent with the values, name the likely mistake, and estimate the noise of both.
 
-    Without --gradients, the columns 'd{target}_*' are taken. The exit code is 1 if they contradict the values.
+    Without --gradients, the columns 'd{target}_*' are used. The exit code is 1 if they contradict the values.
     """
     table = SampleTable.of(read_table(samples), chosen(target, gradients or ["d{target}_*"], inputs, ignore))
     for note in table.notes:
@@ -227,7 +237,7 @@ def check(
 
 @app.command("problems")
 def list_problems() -> None:
-    """List the test functions that `nurf sample` knows."""
+    """List the test functions of `nurf sample`."""
     for name in problems.names():
         kind = problems._PROBLEMS[name]
         lowest, highest = kind.dimensions
@@ -264,13 +274,14 @@ def sample(
 
 
 class Format(StrEnum):
-    """Kinds of programs that models are exported to."""
+    """Kinds of programs to which models are exported."""
 
     onnx = "onnx"
     torch = "torch"
     jax = "jax"
     python = "python"
     c = "c"
+    js = "js"
 
 
 @app.command(epilog="Example: nurf export model.nurf --to c --out model.c")
@@ -289,6 +300,10 @@ def export(
     typer.echo(path)
 
 
+add_to(app)
+app.add_typer(_study.commands, name="study")
+
+
 def _logarithms(names: tuple[str, ...]) -> Any:
     """Return the parameter ``inputs`` of an estimator."""
     words = {(): "auto", ("none",): None, ("all",): "log"}
@@ -296,7 +311,7 @@ def _logarithms(names: tuple[str, ...]) -> Any:
 
 
 def _gather(model: Surrogate, table: SampleTable, source: str, seconds: float, seed: int) -> Any:
-    """Return what a report needs, to be stored with the model."""
+    """Return the samples and predictions for a report, to be stored with the model."""
     from nurf.report._evidence import gather
 
     rng = np.random.default_rng(seed)
@@ -309,6 +324,7 @@ def _gather(model: Surrogate, table: SampleTable, source: str, seconds: float, s
         source=source,
         rng=rng,
         seconds=seconds,
+        command=command_line(),
     )
 
 

@@ -26,7 +26,7 @@ def _torch(model: Any) -> bytes:
     program = torch.export.export(module, (points,), dynamic_shapes=({0: torch.export.Dim("n")},))
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of weights that are no part of a larger array
+        warnings.simplefilter("ignore")  # weights are no part of a larger array
         torch.export.save(program, buffer)
     return buffer.getvalue()
 
@@ -52,6 +52,7 @@ KINDS: dict[str, tuple[str, Callable[[Any], bytes]]] = {
     "jax": (".jaxexport", _jax),
     "python": (".py", lambda model: export.to_python(model).encode()),
     "c": (".c", lambda model: export.to_c(model).encode()),
+    "js": (".mjs", lambda model: export.to_js(model).encode()),
 }
 
 

@@ -26,13 +26,13 @@ def loaded(path: Path) -> Any:
 
 
 def input_names(model: Any) -> list[str]:
-    """Return the names of the inputs: those of the table, or ``x0, x1, ...``."""
+    """Return the names of the inputs in the table, or ``x0, x1, ...`` without names."""
     names = getattr(model, "feature_names_in_", None)
     return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
 
 
 def target_names(model: Any) -> tuple[str, ...]:
-    """Return the names of the targets: those of the table, or ``y``, or ``y0, y1, ...``."""
+    """Return the names of the targets in the table, or without names ``y``, or ``y0, y1, ...``."""
     stored = getattr(model, "evidence_", None)
     k = int(np.size(model.y_scale_))
     names = stored.get("targets") if isinstance(stored, dict) else None
@@ -42,7 +42,7 @@ def target_names(model: Any) -> tuple[str, ...]:
 
 
 def predictions(model: Any, X: Any, *, gradient: bool, std: bool, interval: float | None) -> Any:
-    """Return predictions as a frame: values, and by choice deviations, intervals and derivatives, target by target."""
+    """Return predictions as a frame: values, and optionally deviations, intervals and derivatives, target by target."""
     blocks = [X.iloc[start : start + BLOCK] for start in range(0, len(X), BLOCK)]
     frames = [pd.DataFrame(dict(_columns(model, block, gradient, std, interval))) for block in blocks]
     return pd.concat(frames)
@@ -67,5 +67,5 @@ def _columns(model: Any, X: Any, gradient: bool, std: bool, interval: float | No
 
 
 def _both(predict: Any, points: Any, std: bool) -> tuple[Any, ...]:
-    """Return predictions, and by choice their standard deviations."""
+    """Return predictions, and optionally their standard deviations."""
     return tuple(predict(points, return_std=True)) if std else (predict(points),)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they mean."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def split_names(texts: list[str] | None) -> tuple[str, ...]:
 
 def complete_columns(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the names of the columns of the file that start like this, for the completion of a shell."""
-    given = [ctx.params.get("samples"), *ctx.args]  # the latter before an option without its value
+    given = [ctx.params.get("samples"), *ctx.args]  # `args` if the option has no value yet
     files = [path for path in map(Path, filter(None, given)) if path.is_file()]
     try:
         with files[0].open(encoding="utf-8-sig") as file:
@@ -77,5 +77,5 @@ Seed = Annotated[int, typer.Option(help="Seed of the random numbers.", min=0)]
 def chosen(
     target: list[str], gradients: list[str] | None, inputs: list[str] | None, ignored: list[str] | None
 ) -> ColumnChoice:
-    """Return the choice of columns that the options make."""
+    """Return the choice of columns from the options."""
     return ColumnChoice(*map(split_names, (target, gradients, inputs, ignored)))

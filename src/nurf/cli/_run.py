@@ -1,4 +1,4 @@
-"""Runs the command: errors become one line and an exit code."""
+"""Runs the command, with errors as one line and an exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from nurf.cli._app import app
-from nurf.cli._terminal import say
+from nurf.cli._terminal import named, say
 
 DEBUG = "--debug"
 FAILED = 1
@@ -15,11 +15,13 @@ FAILED = 1
 def run(arguments: Sequence[str]) -> None:
     """Run the command and exit: 0 if all is well, 1 for an error, 2 for wrong usage, 130 if it is interrupted.
 
-    typer knows about usage and interrupts. With ``--debug``, wherever it stands, errors have tracebacks.
+    typer handles usage and interrupts. With ``--debug`` at any place, errors have tracebacks.
     """
     debug = DEBUG in arguments
     try:
-        app(args=[argument for argument in arguments if argument != DEBUG], prog_name="nurf")
+        used = [argument for argument in arguments if argument != DEBUG]
+        with named(used):
+            app(args=used, prog_name="nurf")
     except Exception as error:
         if debug:
             raise

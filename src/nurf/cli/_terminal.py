@@ -1,14 +1,33 @@
-"""What is said beside the output: lines and progress on the standard error, progress only in a terminal."""
+"""Messages beside the output: lines and progress on the standard error, progress only in a terminal."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+_COMMAND: ContextVar[str] = ContextVar("command", default="")
+
+
+def command_line() -> str:
+    """Return the command that is running, as it can be typed; empty if it was not started by ``run``."""
+    return _COMMAND.get()
+
+
+@contextmanager
+def named(arguments: Sequence[str]) -> Iterator[None]:
+    """Make ``command_line`` return the command with these arguments."""
+    token = _COMMAND.set(shlex.join(["nurf", *arguments]))
+    try:
+        yield
+    finally:
+        _COMMAND.reset(token)
 
 
 def say(text: str) -> None:

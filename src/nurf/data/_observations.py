@@ -15,6 +15,7 @@ from nurf.data._frames import column_names, inputs_by_name, partials_by_name, ro
 from nurf.data._reading import ARRAYS, in_memory
 from nurf.data._rows import canonical, relative_weights
 from nurf.data._streams import Block, Stream
+from nurf.functionals import RowSet
 from nurf.jets import Jet, projections
 
 KINDS = ("gradients", "directions", "derivative_weight")  # arguments whose rows belong to `gradients_at`, if given
@@ -32,6 +33,7 @@ class Observations:
     hessians: Any = None
     sample_weight: Any = None
     derivative_weight: Any = None
+    functionals: Any = None
     validation: Any = None
 
     @property
@@ -65,6 +67,10 @@ class Observations:
             found["gradients"] = partials_by_name(found["gradients"], inputs)
         found["directions"] = inputs_by_name("directions", found["directions"], inputs)
         found["gradients_at"] = inputs_by_name("gradients_at", self.gradients_at, inputs)
+        if self.functionals is not None:
+            items = RowSet.of(self.functionals).items
+            items = tuple(replace(item, at=inputs_by_name("at", item.at, inputs)) for item in items)
+            found["functionals"] = RowSet(items, inputs)
         validation = self.validation
         if isinstance(validation, tuple) and len(validation) == 2:
             points, values = validation
@@ -76,9 +82,17 @@ class Observations:
 
         ``X`` and ``y`` must be validated arrays. At points where only derivatives are known, the value is NaN.
         """
-        jet = self._assembled()
+        jet = self._with_functionals(self._assembled())
         require_moderate(jet)
         return canonical(jet)
+
+    def _with_functionals(self, jet: Jet) -> Jet:
+        """Return a jet with the rows of functionals behind its own, without rows of which nothing is known."""
+        if self.functionals is None:
+            return jet
+        known = jet.has_value | jet.has_derivative(1) | jet.has_derivative(2)
+        rows = self.functionals.jet(jet.n_features, jet.y.shape[1:])
+        return jet[known] if rows is None else jet[known] + rows
 
     def _assembled(self) -> Jet:
         X, gradients = self.X, self.gradients

@@ -63,6 +63,7 @@ def _canonical_order(jet: Jet) -> Index:
     """Return the rows sorted by all their data, an order that does not depend on the given order."""
     known = (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians, jet.sample_weight, jet.derivative_weight)
     columns = [part.reshape(len(jet), -1) for part in known if part is not None]
+    columns += [] if jet.functionals is None else [jet.functionals.keys]
     for keys in (np.hstack(columns[:2]), np.hstack(columns)):  # the rest matters only for equal points and values
         order = np.lexsort(keys.T[::-1])
         before, after = keys[order[:-1]], keys[order[1:]]
@@ -74,9 +75,9 @@ def _canonical_order(jet: Jet) -> Index:
 def _merged(jet: Jet) -> Jet:
     """Return the jet with equal neighbouring rows merged into one row with the sum of their weights.
 
-    The weights of the values are normalised to mean one again.
+    Functionals stay as they are. The weights of the values are normalised to mean one again.
     """
-    equal = np.arange(1, len(jet))
+    equal = np.flatnonzero(~jet.has_functional[1:]) + 1
     for part in (jet.X, jet.y, jet.gradients, jet.frames, jet.hessians):
         if part is not None and len(equal):
             after, before = (part[index].reshape(len(equal), -1) for index in (equal, equal - 1))

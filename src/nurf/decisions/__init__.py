@@ -1,17 +1,26 @@
-"""Answers that a model is fitted for, with their errors: whatever is asked of the model is asked of its draws, too."""
+"""Answers from a fitted model, with intervals from its draws."""
 
+from nurf.decisions._calibrate import Calibration, calibrate
 from nurf.decisions._estimate import Estimate
 from nurf.decisions._failure import Failure, failure
-from nurf.decisions._minimize import Minimum, minimize
+from nurf.decisions._inputs import data_box
+from nurf.decisions._minimize import Minimum
+from nurf.decisions._minimize import minimize as _minimize
+from nurf.decisions._models import of_any_model as _of_any_model
 from nurf.decisions._propagate import Propagation, propagate
 from nurf.decisions._sensitivity import Sensitivity, sensitivity
 
+minimize = _of_any_model(_minimize)
+
 __all__ = [
+    "Calibration",
     "Estimate",
     "Failure",
     "Minimum",
     "Propagation",
     "Sensitivity",
+    "calibrate",
+    "data_box",
     "failure",
     "minimize",
     "propagate",

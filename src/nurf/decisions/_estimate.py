@@ -1,4 +1,4 @@
-"""A number that was asked of a model, and how sure it is."""
+"""A number computed from a model, with its errors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ COVERAGE = 0.9
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A number, or an array of numbers, that was asked of a model: ``np.asarray`` and ``float`` give its value.
+    """A number, or an array of numbers, computed from a model. ``np.asarray`` and ``float`` return its value.
 
-    There are two errors, and they are kept apart: the model is not the function (``interval``), and integrals are sums
-    over points (``error``). More samples of the function make the first smaller, more points the second.
+    An estimate has two separate errors: the error of the model (``interval``), which more samples of the function
+    reduce, and the error of integrals as sums over points (``error``), which more points reduce.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Estimate:
     answers : array of shape (n, ...)
         The answers of ``n`` draws of the model, at the same points.
     error : array
-        The standard error of the value that comes from the points.
+        The standard error of the value due to the points.
     """
 
     value: Array
@@ -45,18 +45,18 @@ class Estimate:
         fit : array of shape (R, m, ...)
             The values of the fit at ``R`` independent sets of points. One set counts as exact.
         draws : array of shape (n, m, ...)
-            The values of all draws at the first set: what the answers of draws and fit differ by there is added to the
-            value, so that few points suffice.
+            The values of all draws at the first set. The differences between the answers of draws and fit there are
+            added to the value, so that few points suffice.
         """
         value, sets = function(fit.reshape(1, -1, *fit.shape[2:]))[0], function(fit)
-        error = sets.std(axis=0, ddof=1) / np.sqrt(len(fit)) if len(fit) > 1 else np.zeros_like(value)
+        error = deviation(sets, 0, 1) / np.sqrt(len(fit)) if len(fit) > 1 else np.zeros_like(value)
         return cls(value, value + function(draws) - sets[0], error)
 
     @property
     def interval(self) -> Array:
-        """The interval that holds the answer for the true function with probability 0.9, of shape (..., 2).
+        """The interval that contains the answer for the true function with probability 0.9, of shape (..., 2).
 
-        The 0.05 and 0.95 quantiles of the answers of the draws; it holds the answer of the fit, too.
+        Its ends are the 0.05 and 0.95 quantiles of the answers of the draws; it also contains the answer of the fit.
         """
         return self.interval_of(COVERAGE)
 
@@ -83,6 +83,10 @@ class Estimate:
         low, high = self.interval
         return f"{self.value:.4g} ({low:.4g} to {high:.4g})"
 
+    def times(self, factor: Array) -> Estimate:
+        """Return the numbers times positive factors."""
+        return Estimate(self.value * factor, self.answers * factor, self.error * factor)
+
     def columns(self, name: str) -> dict[str, Array]:
         """Return columns of a table: the value, both ends of the interval, and the standard error of the points."""
         low, high = np.moveaxis(self.interval, -1, 0)
@@ -90,8 +94,20 @@ class Estimate:
         return {name + end: np.ravel(part) for end, part in ends.items()}
 
 
+def deviation(values: Array, axis: int, ddof: int = 0) -> Array:
+    """Return standard deviations along an axis, also of values whose squares are no floats."""
+    size = np.abs(values).max(initial=0.0) or 1.0
+    return np.asarray((values / size).std(axis=axis, ddof=ddof) * size)
+
+
+def sizes_of(values: Array) -> Array:
+    """Return the largest absolute values of the outputs (..., k), of shape (k,), and 1 for outputs that are zero."""
+    sizes = np.abs(values).reshape(-1, values.shape[-1]).max(axis=0)
+    return np.where(sizes > 0, sizes, 1.0)
+
+
 def table_of(columns: dict[str, Any]) -> Any:
-    """Return columns as a data frame, or as they are without pandas."""
+    """Return columns as a data frame, or unchanged without pandas."""
     try:
         from pandas import DataFrame
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""How often limits are exceeded if the inputs of a model are random."""
+"""The probability that limits are exceeded if the inputs of a model are random."""
 
 from __future__ import annotations
 
@@ -7,49 +7,44 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 from scipy.stats import norm
 
-from nurf._types import Array, Index, Mask
-from nurf._validation import as_floats
+from nurf._types import Array, Mask
+from nurf.decisions._design_points import Functions, design_points
 from nurf.decisions._estimate import Estimate, table_of
 from nurf.decisions._inputs import REPLICATES, Inputs, as_sample, data_box, normal_points, require_power
+from nurf.decisions._limits import Limits
+from nurf.decisions._models import of_any_model
+from nurf.decisions._rare_points import Mixture, subset_points
 from nurf.estimators._parameters import as_generator
 from nurf.estimators._report import Report
 
-STARTS = 64  # from which design points are searched: 16 find all four of the four-branch function
-STEPS = 40  # of a search
-STILL = 1e-6  # a search that moves by less has ended
-FEW_DRAWS, FEW_STEPS = 20, 10  # that are searched from the design points of the model: they are near these
-SHORTER = 0.5 ** np.arange(5)  # steps that are tried
-REACHED = 0.01  # standard deviations from a limit at which it counts as reached
-APART = 0.5  # distance of different design points
-FARTHER = 3.0  # design points that are so much farther away than the nearest carry less than 1% of the probability
-MAX_POINTS = 10  # design points of the model, and as many of its draws
-FARTHEST = 12.0  # distance from the centre beyond which nothing is searched: 1e-33 of the probability
-SWEEPS = 50  # of Hildreth's algorithm over several limits
-LEAST = 1e-300  # probability, for reliability indices that are finite
+STARTS = 64  # starts of the search for design points; 16 find all four of the four-branch function
+STEPS = 40  # steps of a search
+FEW_DRAWS, FEW_STEPS = 20, 10  # draws, and steps of their searches, which start at the design points of the model
+LEAST = 1e-300  # smallest probability, so that reliability indices are finite
+METHODS = ("importance", "subset")
 
 
 @dataclass(frozen=True, eq=False)
 class Failure:
-    """How often limits are exceeded.
+    """The probability that limits are exceeded.
 
     Parameters
     ----------
     names : tuple of str
         The inputs.
     probability : Estimate
-        The probability. Its ``error`` is the standard error of the points.
+        The probability. Its ``error`` is the standard error due to the points.
     reliability : Estimate
         The reliability index ``-Phi^-1(probability)``.
     design_points : array of shape (p, d)
         The most probable inputs at which the limits are exceeded, the most probable first; empty if none was found.
     distances : array of shape (p,)
-        Their distances from the centre in standard normal space.
+        The distances of the design points from the centre in standard normal space.
     by_mean, by_std : Estimate
-        Derivatives of the probability by the mean and the standard deviation of each input, of shape (d,): the
-        distribution is moved, or stretched around its mean. NaN for distributions that end abruptly.
+        Derivatives of the probability with respect to the mean and the standard deviation of each input, of shape (d,):
+        the distribution is moved, or stretched around its mean. NaN for distributions that end abruptly.
     """
 
     names: tuple[str, ...]
@@ -62,7 +57,7 @@ class Failure:
 
     @property
     def variation(self) -> float:
-        """The coefficient of variation of the probability that comes from the points; infinite if it is zero."""
+        """The coefficient of variation of the probability due to the points; infinite if the probability is zero."""
         value = float(self.probability)
         return float(self.probability.error / value) if value > 0 else np.inf
 
@@ -99,6 +94,7 @@ class Failure:
         return ax
 
 
+@of_any_model
 def failure(
     model: Any,
     inputs: Any = None,
@@ -106,6 +102,7 @@ def failure(
     above: Any = None,
     below: Any = None,
     combine: str = "any",
+    method: str = "importance",
     correlation: Any = None,
     n_points: int = 16384,
     n_draws: int = 100,
@@ -113,27 +110,35 @@ def failure(
 ) -> Failure:
     """Return the probability that limits are exceeded.
 
-    Inputs are mapped to independent standard normal variables. The design points, at which a limit is exceeded next to
-    the centre, are found by exact gradients from many starts, for the model and its draws: each step goes to the
-    nearest point at which linearised limits are exceeded (Hasofer, Lind 1974; Rackwitz, Fiessler 1978), and is
-    shortened if it overshoots. The probability is the mean over points of normal distributions around the design
-    points, with the ratio of the densities as weights (importance sampling), for the model and for each draw.
+    Inputs are mapped to independent standard normal variables. The design points are the points nearest to the centre
+    at which a limit is exceeded. The search uses exact gradients from many starts, for the model and its draws:
+    each step goes to the nearest point at which linearised limits are exceeded (Hasofer, Lind 1974; Rackwitz, Fiessler
+    1978), and is shortened if it overshoots. The probability is the mean over points of normal distributions around the
+    design points, with the ratio of the densities as weights (importance sampling), for the model and for each draw.
+
+    With ``method="subset"``, points come from subset simulation of the model, with levels that an eighth of the points
+    reaches, down to the limits. Draws are evaluated at the points of all levels. The coefficient of variation is
+    larger.
 
     Parameters
     ----------
-    model : fitted estimator
+    model : fitted regressor, GradientPipeline, or Pipeline that ends in a regressor of nurf
     inputs : dict or sequence of distributions, optional
-        Continuous distributions of ``scipy.stats``, by the names of the inputs or in their order. By default they are
-        uniform over the box of the data.
+        Continuous distributions of ``scipy.stats``, by the names of the inputs or in their order. A number
+        fixes an input, which is then no input of the answer. By default inputs are uniform over the box of the data.
     above, below : float, or sequence of ``k`` floats, optional
-        The limits: values above ``above`` or below ``below`` exceed them. With several outputs there is one for each,
-        NaN for none.
+        The limits: values above ``above`` or below ``below`` exceed them. With several outputs, one limit for each, or
+        NaN for no limit.
     combine : {"any", "all"}, default "any"
-        Whether any limit must be exceeded, or all of them at once.
+        Whether any limit must be exceeded (a union), or all of them at once (an intersection).
+    method : {"importance", "subset"}, default "importance"
+        Importance sampling around design points, or subset simulation, which uses values only and suits limits with
+        many design points or rough limits, for which searches miss the most probable points.
     correlation : array of shape (d, d), optional
         The correlations of the normal scores of the inputs (a Gaussian copula). By default they are independent.
     n_points : int, default 16384
-        The number of scrambled Sobol points, a power of two. Draws are evaluated at an eighth of them.
+        The number of scrambled Sobol points, a power of two; with "subset" the number of points of each level. Draws
+        are evaluated at an eighth of them.
     n_draws : int, default 100
         The number of draws of the model.
     random_state : int, RandomState, Generator or None, default None
@@ -153,25 +158,25 @@ def failure(
     (4.0, array([[2.83, 2.83]]))
     """
     if as_sample(inputs, model) is not None:
-        raise ValueError("`inputs` must be distributions: few points of a sample exceed limits")
+        raise ValueError(
+            "`inputs` must be distributions: few points of a sample exceed limits. The share of them that does is "
+            "`propagate(model, inputs).exceedance(y)`"
+        )
     if combine not in ("any", "all"):
         raise ValueError(f"`combine` must be 'any' or 'all', got {combine!r}")
+    if method not in METHODS:
+        raise ValueError(f"`method` must be 'importance' or 'subset', got {method!r}")
     rng, n = as_generator(random_state), require_power(n_points)
     distribution, draws = Inputs.of(model, inputs, correlation), model.draws(n_draws, rng)
     d = distribution.dimension
     limits = Limits.of(draws.fit.value(distribution.from_normal(np.zeros((1, d)))).shape[1:], above, below, combine)
-    starts = np.concatenate([np.zeros((1, d)), normal_points(STARTS // REPLICATES, d, rng).reshape(-1, d)])
-    found = _design_points(Functions(distribution, draws.fit[[0]]), limits, starts[None], STEPS)
-    some = draws[: min(FEW_DRAWS, n_draws)]
-    turns = found[np.arange(len(some)) % len(found)] if len(found) else np.zeros((len(some), d))
-    moved = _design_points(Functions(distribution, some), limits, turns[:, None], FEW_STEPS)
-    mixture = Mixture(np.concatenate([found, moved]) if len(found) + len(moved) else np.zeros((1, d)))
-    points = mixture.points(normal_points(n, d + 1, rng))
-    X, weights = distribution.from_normal(points), mixture.weights(points)
-    at_design = distribution.from_normal(found)
+    points_of = _subset if method == "subset" else _importance
+    points, weights, found = points_of(distribution, draws, limits, n, rng)
+    X, at_design = distribution.from_normal(points), distribution.from_normal(found)
     _warn_outside(model, distribution, at_design)
-    fails = limits.exceeded(draws.fit.value(X.reshape(-1, d))).reshape(weights.shape)
-    drawn = limits.exceeded(draws.value(X[0]))
+    values = draws.fit.value(X.reshape(-1, d))
+    fails, drawn = limits.exceeded(values).reshape(weights.shape), limits.exceeded(draws.value(X[0]))
+    _warn_unreached(limits, values, fails)
     probability = _probability(weights, fails, drawn)
     rates = distribution.density_slopes(points.reshape(-1, d), X.reshape(-1, d))
     changes = [_change(weights, fails, drawn, rate.reshape(points.shape)) for rate in rates]
@@ -179,14 +184,42 @@ def failure(
     return Failure(tuple(distribution.names), probability, _reliability(probability), at_design, distances, *changes)
 
 
-def _design_points(functions: Functions, limits: Limits, starts: Array, n_steps: int) -> Array:
-    """Return different design points of all limits, of shape (p, d)."""
-    parts = [search(functions, group, starts, n_steps) for group in limits.groups]
-    return _different(np.concatenate([points[reached] for points, reached in parts]))
+def _importance(
+    distribution: Inputs, draws: Any, limits: Limits, n: int, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
+    """Return points (R, n, d) around design points of model and draws, their weights, and the model's design points."""
+    d = distribution.dimension
+    starts = np.concatenate([np.zeros((1, d)), normal_points(STARTS // REPLICATES, d, rng).reshape(-1, d)])
+    found = design_points(Functions(distribution, draws.fit[[0]]), limits, starts[None], STEPS)
+    some = draws[: min(FEW_DRAWS, len(draws))]
+    turns = found[np.arange(len(some)) % len(found)] if len(found) else np.zeros((len(some), d))
+    moved = design_points(Functions(distribution, some), limits, turns[:, None], FEW_STEPS)
+    mixture = Mixture(np.concatenate([found, moved]) if len(found) + len(moved) else np.zeros((1, d)))
+    points = mixture.points(normal_points(n, d + 1, rng))
+    return points, mixture.weights(points), found
+
+
+def _subset(
+    distribution: Inputs, draws: Any, limits: Limits, n: int, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
+    """Return points (R, m, d) of subset simulation for the model, their weights, and design points next to these."""
+    normals = normal_points(n, distribution.dimension, rng)
+    scales = limits.deviations(draws.fit.value(distribution.from_normal(normals[0])))
+
+    def margin(Z: Array) -> Array:
+        return limits.margin(draws.fit.value(distribution.from_normal(Z)), scales)
+
+    points, weights = subset_points(margin, normals, rng)
+    flat = points[weights > 0]
+    failed = flat[margin(flat) < 0]
+    nearest = failed[np.argsort(np.linalg.norm(failed, axis=1))[:STARTS]]
+    if not len(nearest):
+        return points, weights, nearest
+    return points, weights, design_points(Functions(distribution, draws.fit[[0]]), limits, nearest[None], STEPS)
 
 
 def _probability(weights: Array, fails: Mask, drawn: Mask) -> Estimate:
-    """Return the mean of the weights (R, m) of points that fail; those of draws are in proportion at the first set."""
+    """Return the mean of the weights (R, m) of points that fail; draws use the first set."""
     sets = np.mean(weights * fails, axis=1)
     value, answers = sets.mean(), np.mean(weights[0] * drawn, axis=1)
     if sets[0] > 0:
@@ -202,11 +235,11 @@ def _change(weights: Array, fails: Mask, drawn: Mask, rates: Array) -> Estimate:
 
 def _reliability(probability: Estimate) -> Estimate:
     value, answers = (norm.isf(np.clip(part, LEAST, 1.0)) for part in (probability.value, probability.answers))
-    return Estimate(value, answers, probability.error / norm.pdf(value))
+    return Estimate(value, answers, probability.error / np.maximum(norm.pdf(value), LEAST))
 
 
 def _warn_outside(model: Any, distribution: Inputs, points: Array) -> None:
-    """Warn if the most probable design point (p, d) is beyond the data."""
+    """Warn if the most probable design point, the first of (p, d), is beyond the data."""
     low, high = data_box(model)
     outside = ((points < low) | (points > high))[:1]
     if outside.any():
@@ -214,159 +247,21 @@ def _warn_outside(model: Any, distribution: Inputs, points: Array) -> None:
         warnings.warn(
             f"the most probable design point is beyond the data in {name}: the model knows little there, and intervals "
             "grow",
-            stacklevel=3,
+            stacklevel=4,  # the call of the user
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Limits of outputs, which values exceed if ``sign (f_o - threshold) > 0``.
-
-    Parameters
-    ----------
-    shape : () or (k,)
-        The shape of the outputs.
-    outputs, signs, thresholds : array of shape (L,)
-    every : bool
-        Whether all limits must be exceeded.
-    """
-
-    shape: tuple[int, ...]
-    outputs: Index
-    signs: Array
-    thresholds: Array
-    every: bool
-
-    @classmethod
-    def of(cls, shape: tuple[int, ...], above: Any, below: Any, combine: str) -> Limits:
-        """Return the limits of outputs of the given shape."""
-        k, parts = int(np.prod(shape, dtype=int)), []
-        for name, sign, given in ("above", 1.0, above), ("below", -1.0, below):
-            if given is None:
-                continue
-            values = np.atleast_1d(as_floats(name, given))
-            if values.shape != (k,):
-                raise ValueError(f"`{name}` must be a number for each of {k} outputs, got shape {np.shape(given)}")
-            parts += [(o, sign, value) for o, value in enumerate(values) if not np.isnan(value)]
-        if not parts:
-            raise ValueError("`above` or `below` must be given, got no limit")
-        outputs, signs, thresholds = zip(*parts, strict=True)
-        return cls(shape, np.array(outputs), np.array(signs), np.array(thresholds), combine == "all")
-
-    @property
-    def groups(self) -> list[Limits]:
-        """The limits that must be exceeded at once."""
-        if self.every:
-            return [self]
-        rows = [slice(i, i + 1) for i in range(len(self.outputs))]
-        return [Limits(self.shape, self.outputs[r], self.signs[r], self.thresholds[r], True) for r in rows]
-
-    def margins(self, values: Array) -> Array:
-        """Return by how much limits are not exceeded, of shape (..., L), from values (...) or (..., k)."""
-        columns = values if self.shape else values[..., None]
-        return np.asarray(self.signs * (self.thresholds - columns[..., self.outputs]))
-
-    def slopes(self, gradients: Array) -> Array:
-        """Return the gradients of the margins, of shape (..., L, d), from gradients (..., d) or (..., k, d)."""
-        rows = gradients if self.shape else gradients[..., None, :]
-        return np.asarray(-self.signs[:, None] * rows[..., self.outputs, :])
-
-    def exceeded(self, values: Array) -> Mask:
-        """Return whether values (...) or (..., k) exceed any limit, or all of them."""
-        failed = self.margins(values) < 0
-        return np.asarray(failed.all(axis=-1) if self.every else failed.any(axis=-1))
-
-
-@dataclass(frozen=True, eq=False)
-class Functions:
-    """Draws as functions of standard normal variables, each with points of its own.
-
-    Parameters
-    ----------
-    distribution : Inputs
-    draws : Draws
-    """
-
-    distribution: Inputs
-    draws: Any
-
-    def values(self, Z: Array) -> Array:
-        """Return the values of all draws at their points (n, m, d), of shape (n, m[, k])."""
-        return np.asarray(self.draws.value(self.distribution.from_normal(Z)))
-
-    def gradients(self, Z: Array) -> Array:
-        """Return the gradients by the normal variables at the points (n, m, d), of shape (n, m[, k], d)."""
-        X = self.distribution.from_normal(Z)
-        slopes = self.distribution.slopes(Z.reshape(-1, Z.shape[2]), X.reshape(-1, Z.shape[2]))
-        found = self.draws.gradient(X)
-        return np.asarray(np.einsum("nm...i,nmij->nm...j", found, slopes.reshape(*Z.shape, -1)))
-
-
-def search(functions: Functions, limits: Limits, Z: Array, n_steps: int) -> tuple[Array, Mask]:
-    """Return points near the centre at which all limits are exceeded, from starts (n, m, d), and which are found.
-
-    Each step goes towards the nearest point at which the linearised limits are exceeded; of some shorter steps the one
-    with the smallest ``|z|^2 / 2`` and margins, times a factor that is large enough to count, is taken.
-    """
-    for _ in range(n_steps):
-        margins, slopes = limits.margins(functions.values(Z)), limits.slopes(functions.gradients(Z))
-        target = _nearest(margins, slopes, Z)
-        target *= FARTHEST / np.maximum(np.linalg.norm(target, axis=-1, keepdims=True), FARTHEST)
-        sizes = np.linalg.norm(Z, axis=-1) + np.linalg.norm(target, axis=-1) + 1
-        lengths = np.linalg.norm(slopes, axis=-1)
-        factors = np.divide(2 * sizes[..., None], lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        merits, tried = [], [Z + share * (target - Z) for share in SHORTER]
-        for each in tried:
-            excess = factors * np.maximum(limits.margins(functions.values(each)), 0.0)
-            merits.append(np.sum(each**2, axis=-1) / 2 + np.sum(excess, axis=-1))
-        best = np.argmin(merits, axis=0)[None, ..., None]
-        before, Z = Z, np.take_along_axis(np.array(tried), best, axis=0)[0]
-        if np.abs(Z - before).max() < STILL:
-            break
-    margins, slopes = limits.margins(functions.values(Z)), limits.slopes(functions.gradients(Z))
-    return Z, np.all(margins <= REACHED * np.linalg.norm(slopes, axis=-1), axis=-1)
-
-
-def _nearest(margins: Array, slopes: Array, Z: Array) -> Array:
-    """Return the nearest points to the centre with ``margins + slopes.(z - Z) <= 0``, of shape (n, m, d).
-
-    Hildreth's algorithm: the multiplier of each limit in turn.
-    """
-    squares = np.sum(slopes**2, axis=-1)
-    bounds = np.einsum("nmld,nmd->nml", slopes, Z) - margins
-    multipliers, z = np.zeros_like(margins), np.zeros_like(Z)
-    for _ in range(SWEEPS if margins.shape[-1] > 1 else 1):
-        for i in range(margins.shape[-1]):
-            beyond = np.sum(slopes[..., i, :] * z, axis=-1) - bounds[..., i]
-            change = np.divide(beyond, squares[..., i], out=np.zeros_like(beyond), where=squares[..., i] > 0)
-            change = np.maximum(change, -multipliers[..., i])
-            multipliers[..., i] += change
-            z -= change[..., None] * slopes[..., i, :]
-    return z
-
-
-def _different(points: Array) -> Array:
-    """Return points (p, d) that are apart from each other, the nearest to the centre first, and none far behind it."""
-    kept: list[Array] = []
-    for point in points[np.argsort(np.linalg.norm(points, axis=1))]:
-        near = not kept or np.linalg.norm(point) <= np.linalg.norm(kept[0]) + FARTHER
-        if near and all(np.linalg.norm(point - other) > APART for other in kept):
-            kept.append(point)
-    return np.array(kept[:MAX_POINTS]).reshape(-1, points.shape[1])
-
-
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """Standard normal distributions around some centres (c, d), all with the same weight."""
-
-    centres: Array
-
-    def points(self, normals: Array) -> Array:
-        """Return points (..., d) from independent standard normal variables (..., d + 1)."""
-        own = np.minimum((len(self.centres) * norm.cdf(normals[..., 0])).astype(int), len(self.centres) - 1)
-        return np.asarray(self.centres[own] + normals[..., 1:])
-
-    def weights(self, points: Array) -> Array:
-        """Return the density of a standard normal distribution over that of the mixture at the points, (...)."""
-        squares = -np.sum(self.centres**2, axis=1) / 2 + points @ self.centres.T
-        return np.asarray(len(self.centres) * np.exp(-logsumexp(squares, axis=-1)))
+def _warn_unreached(limits: Limits, values: Array, fails: Mask) -> None:
+    """Warn if no point exceeds the limits, with the range of the values (m,) or (m, k)."""
+    if fails.any():
+        return
+    columns = values.reshape(len(values), -1)
+    ranges = [
+        f"{columns[:, o].min():.4g} to {columns[:, o].max():.4g}" + (f" (output {o})" if limits.shape else "")
+        for o in dict.fromkeys(limits.outputs.tolist())
+    ]
+    warnings.warn(
+        f"the model does not reach the limits: its values at {len(values)} points are {', '.join(ranges)}. As far as "
+        "the model knows, the probability is zero",
+        stacklevel=4,  # the call of the user
+    )

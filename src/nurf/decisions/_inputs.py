@@ -1,38 +1,37 @@
-"""Random inputs: their distributions, and points of them."""
+"""Random inputs: distributions, and points sampled from them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 from scipy.stats import norm, qmc, uniform
-from sklearn.utils.validation import check_is_fitted
 
 from nurf._types import Array
 from nurf._validation import as_finite, is_whole
 
-REPLICATES = 8  # sets of points, whose answers differ by the error of one of them
+REPLICATES = 8  # independent sets of points, whose answers give the standard error
 OUTSIDE = (
-    0.1  # share of points beyond the data from which on a warning is given: 100 samples of 4 inputs leave 8% outside
+    0.1  # share of points beyond the data above which a warning is given: 100 samples of 4 inputs leave 8% outside
 )
-
-STEP = 1e-4  # of differences of densities, in standard deviations
-ABRUPT = 1e-6  # a density at an end of a distribution that is larger does not vanish there
+STEP = 1e-4  # step of finite differences of densities, in standard deviations
+ABRUPT = 1e-6  # largest density at an end of a distribution that counts as zero
 
 
 def input_names(model: Any) -> list[str]:
     """Return the names of a fitted model's inputs, or ``x0, x1, ...``."""
-    if not hasattr(model, "draws"):
-        raise TypeError(f"`model` must be a regressor of nurf, which has `draws`, got {type(model).__name__}")
-    check_is_fitted(model)
     return [str(name) for name in getattr(model, "feature_names_in_", [f"x{j}" for j in range(model.n_features_in_)])]
 
 
 def data_box(model: Any) -> tuple[Array, Array]:
-    """Return the ends of the box that holds the data of a fitted model, each of shape (d,)."""
+    """Return the ends of the box of the data of a fitted model, each of shape (d,); NaN if unknown."""
+    own = getattr(model, "data_box_", None)
+    if own is not None:
+        return own[0], own[1]
     scaling, curves = model.scaling_, getattr(getattr(model, "warping_", None), "inputs", None)
     if getattr(getattr(model, "model_", model), "scaling", "box") == "box":
         half = scaling.x_scale / np.sqrt(len(scaling.x_scale))
@@ -60,11 +59,14 @@ class Inputs:
     marginals : list of frozen distributions of scipy.stats
     factor : array of shape (d, d)
         A lower triangular factor of the correlation matrix of the normal scores.
+    normal : array of shape (2, d)
+        The means and the standard deviations of normal inputs, NaN for others: quantiles of SciPy take much longer.
     """
 
     names: list[str]
     marginals: list[Any]
     factor: Array
+    normal: Array
 
     @classmethod
     def of(cls, model: Any, inputs: Any = None, correlation: Any = None) -> Inputs:
@@ -72,6 +74,8 @@ class Inputs:
         names = input_names(model)
         low, high = data_box(model)
         if inputs is None:
+            if not np.all(np.isfinite([low, high])):
+                raise ValueError("`inputs` must be given: the box of the data is not known behind these transformers")
             inputs = [uniform(a, b - a) for a, b in zip(low, high, strict=True)]
         elif isinstance(inputs, Mapping):
             unknown, missing = [n for n in inputs if n not in names], [n for n in names if n not in inputs]
@@ -87,33 +91,60 @@ class Inputs:
                     f"for {name}"
                 )
             if not np.all(np.isfinite(marginal.ppf([0.01, 0.99]))):
-                raise ValueError(f"`inputs` must have finite quantiles, got {marginal.args} {marginal.kwds} for {name}")
-        return cls(names, list(inputs), _factor(correlation, len(names)))
+                raise ValueError(
+                    f"`inputs` must have finite quantiles, got {marginal.args} {marginal.kwds} for {name}: is there a "
+                    "shape that is not allowed, or a scale that is not positive (a uniform distribution has `loc`, its "
+                    "lower end, and `scale`, its width)?"
+                )
+        return cls.among(names, list(inputs), correlation)
+
+    @classmethod
+    def among(cls, names: list[str], marginals: list[Any], correlation: Any = None) -> Inputs:
+        """Return inputs with given names and distributions, without a model."""
+        normal = [(m.mean(), m.std()) if distribution_name(m) == "norm" else (np.nan, np.nan) for m in marginals]
+        return cls(names, marginals, _factor(correlation, len(names)), np.array(normal).T)
 
     @property
     def dimension(self) -> int:
         """The number of inputs."""
         return len(self.names)
 
+    @property
+    def independent(self) -> bool:
+        """Whether the inputs are independent."""
+        return np.array_equal(self.factor, np.eye(self.dimension))
+
     def from_normal(self, Z: Array) -> Array:
         """Return the inputs for independent standard normal variables (..., d)."""
         return self.from_scores(Z @ self.factor.T)
 
     def from_scores(self, scores: Array) -> Array:
-        """Return the inputs for normal scores (..., d), which are correlated as the inputs are."""
-        columns = [_quantile(marginal, scores[..., j]) for j, marginal in enumerate(self.marginals)]
-        return np.stack(columns, axis=-1)
+        """Return the inputs for normal scores (..., d), with the correlations of the inputs."""
+        points = np.asarray(self.normal[0] + self.normal[1] * scores)
+        for j in np.flatnonzero(np.isnan(self.normal[0])):
+            points[..., j] = _quantile(self.marginals[j], scores[..., j])
+        return points
+
+    def mixed(self, scores: Array, others: Array) -> Callable[[Sequence[int]], Array]:
+        """Return a function of some inputs: points whose other inputs are drawn anew, given these (see ``kept``).
+
+        Quantiles of independent inputs are computed once.
+        """
+        if not self.independent:
+            return lambda chosen: self.from_scores(self.kept(scores, others, chosen))
+        own, new = self.from_scores(scores), self.from_scores(others)
+        return lambda chosen: np.where(np.isin(np.arange(self.dimension), chosen), own, new)
 
     def kept(self, scores: Array, others: Array, chosen: Sequence[int]) -> Array:
-        """Return scores (..., d) of which some are kept, and the others drawn given them.
+        """Return scores (..., d), some of which are kept, and the others drawn conditionally.
 
         Parameters
         ----------
         scores : array of shape (..., d)
         others : array of shape (..., d)
-            Independent standard normal variables, from which the others are drawn.
+            Independent standard normal variables for the other scores.
         chosen : sequence of int
-            The inputs that are kept.
+            The inputs whose scores are kept.
         """
         order = [*chosen, *(j for j in range(self.dimension) if j not in chosen)]
         factor, p = np.linalg.cholesky((self.factor @ self.factor.T)[np.ix_(order, order)]), len(chosen)
@@ -123,17 +154,17 @@ class Inputs:
         return result
 
     def slopes(self, Z: Array, X: Array) -> Array:
-        """Return the derivatives of the inputs by the normal variables, of shape (m, d, d): inputs, variables."""
+        """Return the derivatives of the inputs with respect to the normal variables, of shape (m, d, d)."""
         scores = Z @ self.factor.T
         densities = np.column_stack([marginal.pdf(X[:, j]) for j, marginal in enumerate(self.marginals)])
         rates = np.divide(norm.pdf(scores), densities, out=np.zeros_like(densities), where=densities > 0)
         return np.asarray(rates[:, :, None] * self.factor)
 
     def density_slopes(self, Z: Array, X: Array) -> tuple[Array, Array]:
-        """Return derivatives of the log density by the means and by the standard deviations of all inputs, (m, d).
+        """Return derivatives of the log density with respect to means and standard deviations of the inputs, (m, d).
 
-        A distribution is moved, or stretched around its mean, and the copula stays. They are NaN if its density does
-        not vanish at an end: then what is beyond the end counts, too.
+        A distribution is moved, or stretched around its mean, and the copula stays. Derivatives are NaN if the density
+        does not vanish at an end, because points beyond the end would count as well.
         """
         inverse = np.linalg.inv(self.factor @ self.factor.T) - np.eye(self.dimension)
         scores = Z @ self.factor.T
@@ -162,7 +193,7 @@ def warn_beyond(model: Any, X: Array, what: str = "of the points") -> None:
         warnings.warn(
             f"{share:.0%} {what} are beyond the data, most of them in {worst}: the model knows little there, and "
             "intervals grow",
-            stacklevel=3,
+            stacklevel=4,  # the call of the user
         )
 
 
@@ -173,7 +204,7 @@ def normal_points(n: int, d: int, rng: np.random.Generator) -> Array:
 
 
 def as_sample(inputs: Any, model: Any) -> Array | None:
-    """Return the points if the inputs are a sample of one's own, of shape (m, d), and None otherwise."""
+    """Return the points (m, d) if the inputs are a sample, and None otherwise."""
     if not (hasattr(inputs, "shape") and len(inputs.shape) == 2):
         return None
     names = input_names(model)
@@ -188,9 +219,16 @@ def as_sample(inputs: Any, model: Any) -> Array | None:
     return points
 
 
+def distribution_name(marginal: Any) -> str:
+    """Return the name of a distribution of SciPy, or "" for others."""
+    return str(getattr(getattr(marginal, "dist", None), "name", ""))
+
+
 def _quantile(marginal: Any, scores: Array) -> Array:
-    """Return the quantiles with given normal scores; those of large scores from the other end, where 1 - p is exact."""
-    return np.asarray(np.where(scores > 0, marginal.isf(norm.sf(scores)), marginal.ppf(norm.cdf(scores))))
+    """Return the quantiles for normal scores; large scores use the other tail, where 1 - p is exact."""
+    points, upper = np.empty_like(scores), scores > 0
+    points[upper], points[~upper] = marginal.isf(ndtr(-scores[upper])), marginal.ppf(ndtr(scores[~upper]))
+    return points
 
 
 def _factor(correlation: Any, d: int) -> Array:

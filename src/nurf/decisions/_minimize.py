@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,22 +11,25 @@ import numpy as np
 from scipy.optimize import minimize as descend
 from scipy.stats import qmc
 
-from nurf._types import Array, Index
-from nurf._validation import as_floats, is_whole
+from nurf._types import Array, Mask
+from nurf._validation import is_whole
 from nurf.decisions._estimate import Estimate, table_of
-from nurf.decisions._inputs import data_box, input_names, warn_beyond
+from nurf.decisions._inputs import input_names, warn_beyond
+from nurf.decisions._space import Space, different
+from nurf.decisions._wanted import STIFF, Joined, Wanted, joined
 from nurf.estimators._parameters import as_generator
 from nurf.estimators._report import Report
 
 SCREENED = 1024  # points, of which the smallest are starts
 STEPS = 200  # of L-BFGS for all starts at once
+FEW_STEPS = 30  # of it for draws, whose smallest values are one part in a thousand of their spread away then
+N_STARTS = 1  # of each draw, besides the best of the optima
 ROUNDS = 8  # of multipliers, if there are constraints
-STIFF = 10.0  # first factor of squared constraints, in units of the outputs' deviations; it grows tenfold each round
-STIFFEST = 1e6  # largest factor: with more, steps are lost in rounding
-REACHED = 1e-3  # of an output's deviation by which a constraint may be missed
+STIFFER = 1e3  # first factor for starts that meet the ranges
+STIFFEST = 1e6  # largest factor of squared constraints: with more, steps are lost in rounding
+EXCHANGES = 5  # rounds in which levels are changed
 APART = 0.01  # of the box: optima that are nearer are the same
 MAX_OPTIMA = 10  # that are returned
-FEW = 5  # of them from which draws start
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +41,21 @@ class Minimum:
     names : tuple of str
         The inputs.
     x : array of shape (d,)
-        The smallest of the optima.
+        The inputs of the smallest optimum.
     value : Estimate
-        The value there; the answers of draws are the smallest values that they have near any of the optima.
+        The value there. The answers are the smallest values of all draws, and the values of all draws at ``x``: the
+        smallest value of the function is at most what it has there, and at least what it might have anywhere.
     optima : array of shape (p, d)
         All local optima that were found, the smallest first.
     values : Estimate
         The values there, of shape (p,); answers of draws are those at the same points.
     probabilities : array of shape (p,)
-        The share of draws whose smallest value is found from that optimum; less than one in total if some draws meet
-        the constraints nowhere near the optima.
+        The share of draws whose smallest value is nearest to that optimum; less than one in total if some draws meet
+        the constraints nowhere.
     x_interval : array of shape (d, 2)
-        The 0.05 and 0.95 quantiles of the inputs at which draws are smallest.
+        The 0.05 and 0.95 quantiles of the minimisers of the draws, and the optimum.
+    hessians : array of shape (p, d, d)
+        The exact second derivatives of the model at the optima: how sharp these are. NaN if it has none.
     """
 
     names: tuple[str, ...]
@@ -58,6 +65,7 @@ class Minimum:
     values: Estimate
     probabilities: Array
     x_interval: Array
+    hessians: Array
 
     def table(self) -> Any:
         """Return all optima with their values, intervals and probabilities: a data frame, or its columns."""
@@ -72,7 +80,7 @@ class Minimum:
         for i, (point, share) in enumerate(zip(self.optima, self.probabilities, strict=True)):
             where = ", ".join(f"{x:.4g}" for x in point)
             lines.append((f"optimum {i + 1}", f"{self.values[i]} at {where}; the best of {share:.0%} of the draws"))
-        title = f"The best of {len(self.optima)} optima, with 90% intervals from {len(self.value.answers)} draws"
+        title = f"The best of {len(self.optima)} optima, with 90% intervals from {len(self.values.answers)} draws"
         return Report(title, tuple(lines))
 
     def plot(self, ax: Any = None) -> Any:
@@ -91,25 +99,33 @@ def minimize(
     bounds: Any = None,
     *,
     output: int = 0,
-    constraints: Mapping[int, tuple[float | None, float | None]] | None = None,
+    constraints: Any = None,
+    levels: Mapping[Any, Any] | None = None,
     n_starts: int = 32,
     n_draws: int = 100,
     random_state: Any = None,
 ) -> Minimum:
-    """Return where a model is smallest within bounds: all local optima, and how sure the model is of them.
+    """Return the minimum of a model within bounds: all local optima, with intervals from draws of the model.
 
-    The best of 1024 points are starts of L-BFGS with exact gradients, all at once. Draws of the model start from the
-    optima: where they are smallest, and how small they are, is how sure the model is.
+    L-BFGS with exact gradients starts from the best of 1024 points. The minima of draws, which are searched from the
+    best optimum of the model and from the smallest points of the draw, give the intervals of the smallest value and its
+    inputs. The method of multipliers meets ranges of other outputs (Hestenes 1969; Powell 1969). Inputs with levels
+    keep theirs during a descent, and are then exchanged one at a time as long as that helps.
 
     Parameters
     ----------
     model : fitted estimator
     bounds : dict or sequence of (low, high), optional
-        The smallest and the largest value of each input, by name or in their order. By default the box of the data.
+        The smallest and the largest value of each input, by name or in their order, or a number to fix it. By default
+        the box of the data. Inputs with levels need none.
     output : int, default 0
         The output to minimise, if there are several.
-    constraints : dict of (low, high), optional
-        The range in which other outputs must be, by their number; None for no end.
+    constraints : dict, or sequence of pairs, optional
+        Outputs and the range ``(low, high)`` in which they must be, None for no end. An output is the number of one of
+        the model, or another fitted model, whose inputs are found by their names, or in their order if it has none. The
+        ends for a model of several outputs are sequences.
+    levels : dict of sequences, optional
+        The only values that some inputs can take, by their name or place.
     n_starts : int, default 32
     n_draws : int, default 100
     random_state : int, RandomState, Generator or None, default None
@@ -127,162 +143,147 @@ def minimize(
     array([0.3, 0. ])
     """
     names, rng = tuple(input_names(model)), as_generator(random_state)
-    low, high = _box(bounds, model, names)
+    space = Space.of(model, names, bounds, levels)
     if not is_whole(n_starts):
         raise ValueError(f"`n_starts` must be a whole number >= 1, got {n_starts!r}")
-    draws, d = model.draws(n_draws, rng), len(names)
-    U = qmc.Sobol(d, seed=rng).random_base2(int(np.log2(SCREENED)))
-    screened = draws.fit.value(low + (high - low) * U)
-    columns = screened.reshape(len(U), -1)
-    wanted = Wanted.of(output, constraints, columns.std(axis=0))
-    warn_beyond(model, low + (high - low) * U, "of the points within the bounds")
-    starts = U[np.argsort(wanted.penalised(columns))[:n_starts]]
-    found = _descended(Boxed(draws.fit[[0]], low, high), wanted, starts[None])[0]
-    values = draws.fit.value(low + (high - low) * found).reshape(len(found), -1)
-    feasible = wanted.excess(values).max(axis=-1, initial=0.0) <= REACHED
-    if not feasible.any():
+    U = space.spread(qmc.Sobol(len(names), seed=rng).random_base2(int(np.log2(SCREENED))))
+    X = space.points(U)
+    draws, k, ranges = joined(model, constraints, X[:1], n_draws, rng)
+    wanted = Wanted.of(output, k, ranges, draws.fit.value(X)[0].std(axis=0))
+    warn_beyond(model, X, "of the points within the bounds")
+    search = Search(draws, wanted, space)
+    found = search.of_fit.optima(search.of_fit.best(U, n_starts)[0], search.of_fit.best_inside(U, n_starts)[0])
+    if not len(found):
         raise ValueError("`constraints` must be met somewhere within the bounds: the model meets them nowhere")
-    found, values = found[feasible], values[feasible, wanted.output]
-    kept = _different(found, values)
-    optima, values = low + (high - low) * found[kept], values[kept]
-    near = np.tile(found[kept][:FEW], (n_draws, 1, 1))
-    moved = _descended(Boxed(draws, low, high), wanted, near)
-    points = low + (high - low) * moved
-    drawn = draws.value(points).reshape(*moved.shape[:2], -1)
-    sizes = np.where(wanted.excess(drawn).max(axis=-1, initial=0.0) <= REACHED, drawn[..., wanted.output], np.inf)
-    best, met = np.argmin(sizes, axis=1), np.flatnonzero(np.isfinite(sizes.min(axis=1)))
-    answers, places = sizes[met, best[met]], points[met, best[met]]
-    at_optima = draws.value(optima).reshape(n_draws, len(optima), -1)[..., wanted.output]
+    starts = np.concatenate([search.best(found, 1), search.best_inside(U, N_STARTS)], axis=1)
+    sizes, places = search.smallest(starts)
+    optima, met = space.points(found), np.isfinite(sizes)
+    at_optima = draws.value(optima)[..., wanted.output]
+    nearest = np.argmin(np.abs((places[:, None] - optima) / space.widths).max(axis=2), axis=1)
+    answers = np.concatenate([sizes[met], at_optima[met, 0]]) if met.any() else np.full(1, np.nan)
+    values = search.of_fit.sizes(found)
+    places = places[met] if met.any() else np.full((1, len(names)), np.nan)
     return Minimum(
         names,
         optima[0],
-        Estimate(values[0], answers if len(met) else np.full(1, np.nan), np.zeros(())),
+        Estimate(values[0], answers, np.zeros(())),
         optima,
         Estimate(values, at_optima, np.zeros(len(values))),
-        np.bincount(best[met], minlength=len(optima)) / n_draws,
-        Estimate(optima[0], places if len(met) else np.full((1, d), np.nan), np.zeros(d)).interval,
+        np.bincount(nearest[met], minlength=len(optima)) / n_draws,
+        Estimate(optima[0], places, np.zeros(len(names))).interval,
+        _hessians(model, optima, k, wanted.output),
     )
 
 
+def _hessians(model: Any, X: Array, k: int, output: int) -> Array:
+    """Return the Hessians of an output at points (p, d), of shape (p, d, d)."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of models of frames, which get an array
+            found = np.asarray(model.predict_hessian(X), float)
+    except (AttributeError, NotImplementedError, ValueError):  # not differentiable, or no such method
+        return np.full((*X.shape, X.shape[1]), np.nan)
+    return found.reshape(len(X), k, X.shape[1], X.shape[1])[:, output]
+
+
 @dataclass(frozen=True, eq=False)
-class Wanted:
-    """What is minimised, and the ranges of other outputs.
+class Search:
+    """Where functions are smallest: each draw starts, and is evaluated, at points of its own.
 
     Parameters
     ----------
-    output : int
-    scale : float
-        The standard deviation of the output.
-    outputs : array of shape (L,)
-        The outputs with a range, ...
-    signs, ends : array of shape (L,)
-        ... whose values times the sign must not be larger than the end, ...
-    scales : array of shape (L,)
-        ... in units of their standard deviations.
+    draws : Joined
+    wanted : Wanted
+    space : Space
     """
 
-    output: int
-    scale: float
-    outputs: Index
-    signs: Array
-    ends: Array
-    scales: Array
+    draws: Joined
+    wanted: Wanted
+    space: Space
 
-    @classmethod
-    def of(cls, output: Any, constraints: Any, deviations: Array) -> Wanted:
-        """Return what is wanted of outputs with given standard deviations (k,)."""
-        k, parts = len(deviations), []
-        if not (is_whole(output, 0) and output < k):
-            raise ValueError(f"`output` must be a whole number between 0 and {k - 1}, got {output!r}")
-        scales = np.where(deviations > 0, deviations, 1.0)
-        for number, ends in (constraints or {}).items():
-            if not (is_whole(number, 0) and number < k and np.ndim(ends) <= 1 and len(ends) == 2):
-                raise ValueError(f"`constraints` must be {{output: (low, high)}} of {k} outputs, got {constraints!r}")
-            low, high = (np.inf * sign if end is None else float(end) for sign, end in zip((-1, 1), ends, strict=True))
-            if low > high:
-                raise ValueError(f"`constraints` must have low <= high, got {ends} for output {number}")
-            parts += [(number, sign, sign * end) for sign, end in ((-1.0, low), (1.0, high)) if np.isfinite(end)]
-        outputs, signs, ends = (np.array([part[i] for part in parts]) for i in range(3))
-        outputs = outputs.astype(int)
-        return cls(int(output), float(scales[output]), outputs, signs, ends, scales[outputs])
+    @property
+    def of_fit(self) -> Search:
+        """The search for optima of the fit."""
+        return Search(self.draws.fit, self.wanted, self.space)
 
-    def excess(self, values: Array) -> Array:
-        """Return by how much values (..., k) are out of range, of shape (..., L), in units of the deviations."""
-        return np.asarray((self.signs * values[..., self.outputs] - self.ends) / self.scales)
+    def values(self, U: Array) -> Array:
+        """Return the values of all draws at points (m, d) or (n, m, d) of the unit cube, of shape (n, m, K)."""
+        return np.asarray(self.draws.value(self.space.points(U)))
 
-    def penalised(self, values: Array) -> Array:
-        """Return the output and squared excesses of values (..., k), of shape (...)."""
-        return np.asarray(
-            values[..., self.output] / self.scale + STIFF * np.sum(np.maximum(self.excess(values), 0) ** 2, axis=-1)
-        )
+    def best(self, U: Array, n: int) -> Array:
+        """Return for all draws the ``n`` of points (m, d) at which they are smallest, of shape (n_draws, n, d)."""
+        return U[np.argsort(self.wanted.penalised(self.values(U)), axis=1)[:, :n]]
 
-    def lagrangian(self, values: Array, gradients: Array, multipliers: Array, stiff: float) -> tuple[Array, Array]:
-        """Return the augmented Lagrangian (...) and its gradients (..., d), from values (..., k) and gradients."""
-        pressed = np.maximum(multipliers + stiff * self.excess(values), 0.0)
-        total = values[..., self.output] / self.scale + np.sum(pressed**2, axis=-1) / (2 * stiff)
-        slopes = gradients[..., self.output, :] / self.scale
-        factors = pressed * self.signs / self.scales
-        return total, slopes + np.einsum("...l,...ld->...d", factors, gradients[..., self.outputs, :])
+    def best_inside(self, U: Array, n: int) -> Array:
+        """Return for all draws ``n`` points that meet the ranges, the best ones, and others if there are too few."""
+        values = self.values(U)
+        sizes = np.where(self.wanted.met(values), values[..., self.wanted.output], np.inf)
+        beyond = np.where(np.isinf(sizes), self.wanted.excess(values).max(axis=-1, initial=0.0), 0.0)
+        return U[np.lexsort([sizes, beyond])[:, :n]]
 
+    def descended(self, U: Array, n_steps: int, stiff: float = STIFF) -> Array:
+        """Return local optima from starts (n, m, d), all in one problem; levels stay. Ranges are met by multipliers."""
+        shape, widths = U.shape, self.space.widths
+        multipliers = np.zeros((*shape[:2], len(self.wanted.outputs)))
+        bounds = self.space.ends(U).reshape(-1, 2)
 
-@dataclass(frozen=True, eq=False)
-class Boxed:
-    """Draws as functions on the unit cube, each with points of its own."""
+        def total(flat: Array) -> tuple[float, Array]:
+            X = self.space.points(flat.reshape(shape))
+            gradients = self.draws.gradient(X) * widths
+            sizes, slopes = self.wanted.lagrangian(self.draws.value(X), gradients, multipliers, stiff)
+            return float(sizes.sum()), slopes.ravel()
 
-    draws: Any
-    low: Array
-    high: Array
+        for _ in range(ROUNDS if len(self.wanted.outputs) else 1):
+            options = {"maxiter": n_steps, "ftol": 1e-14, "gtol": 1e-7}
+            U = descend(total, U.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options).x.reshape(shape)  # type: ignore[call-overload]
+            multipliers = np.maximum(multipliers + stiff * self.wanted.excess(self.values(U)), 0.0)
+            stiff = min(10 * stiff, STIFFEST)
+        return U
 
-    def evaluate(self, U: Array) -> tuple[Array, Array]:
-        """Return values (n, m, k) and gradients (n, m, k, d) at the points (n, m, d)."""
-        X = self.low + (self.high - self.low) * U
-        values, gradients = self.draws.value(X), self.draws.gradient(X)
-        shape = (*U.shape[:2], -1)
-        return values.reshape(shape), gradients.reshape(*shape, U.shape[2]) * (self.high - self.low)
+    def optima(self, U: Array, inside: Array) -> Array:
+        """Return points (p, d) at which the fit is smallest nearby and at which no other level is better, from starts.
 
+        With ranges, descents also start inside them, and do not leave them by much, because a descent from outside may
+        end where all directions lead farther away. The first point is the smallest; the result is empty if no point
+        meets the ranges.
+        """
+        ends = self.descended(U[None], STEPS)[0]
+        if len(self.wanted.outputs):
+            ends = np.concatenate([ends, self.descended(inside[None], STEPS, STIFFER)[0]])
+        found = self._kept(ends)
+        for _ in range(EXCHANGES if self.space.n_exchanges and len(found) else 0):
+            others = self.space.exchanged(found).reshape(-1, U.shape[1])
+            others = self.best(others, len(U))[0]
+            more = self._kept(np.concatenate([found, self.descended(others[None], STEPS)[0]]))
+            settled = np.array_equal(more[0], found[0])
+            found = more
+            if settled:
+                break
+        return found[self._unbeaten(found)][:MAX_OPTIMA]
 
-def _descended(functions: Boxed, wanted: Wanted, U: Array) -> Array:
-    """Return local optima in the unit cube from starts (n, m, d), all of them in one problem.
+    def _kept(self, U: Array) -> Array:
+        """Return the points (p, d) that meet the ranges and are apart from each other, the smallest first."""
+        values = self.values(U)[0]
+        U = U[self.wanted.met(values)]
+        return U[different(U, self.sizes(U), APART, len(U))]
 
-    With constraints, by the method of multipliers.
-    """
-    multipliers, stiff, shape = np.zeros((*U.shape[:2], len(wanted.outputs))), STIFF, U.shape
+    def _unbeaten(self, U: Array) -> Mask:
+        """Return whether no change of one level makes points (p, d) better."""
+        if not (self.space.n_exchanges and len(U)):
+            return np.ones(len(U), bool)
+        others = self.space.exchanged(U)
+        values = self.values(others.reshape(-1, U.shape[1]))[0].reshape(*others.shape[:2], -1)
+        sizes = np.where(self.wanted.met(values), values[..., self.wanted.output], np.inf)
+        return np.asarray(sizes.min(axis=1, initial=np.inf) >= self.sizes(U))
 
-    def total(flat: Array) -> tuple[float, Array]:
-        sizes, slopes = wanted.lagrangian(*functions.evaluate(flat.reshape(shape)), multipliers, stiff)
-        return float(sizes.sum()), slopes.ravel()
+    def sizes(self, U: Array) -> Array:
+        """Return the values of the fit at points (p, d) of the unit cube, of shape (p,)."""
+        return np.asarray(self.values(U)[0][:, self.wanted.output])
 
-    for _ in range(ROUNDS if len(wanted.outputs) else 1):
-        options = {"maxiter": STEPS, "ftol": 1e-14, "gtol": 1e-7}
-        result = descend(total, U.ravel(), jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * U.size, options=options)
-        U = result.x.reshape(shape)
-        multipliers = np.maximum(multipliers + stiff * wanted.excess(functions.evaluate(U)[0]), 0.0)
-        stiff = min(10 * stiff, STIFFEST)
-    return U
-
-
-def _different(points: Array, values: Array) -> Index:
-    """Return the places of points (p, d) that are apart from each other, the smallest value first."""
-    kept: list[int] = []
-    for i in np.argsort(values):
-        if all(np.abs(points[i] - points[j]).max() > APART for j in kept):
-            kept.append(int(i))
-    return np.array(kept[:MAX_OPTIMA])
-
-
-def _box(bounds: Any, model: Any, names: tuple[str, ...]) -> tuple[Array, Array]:
-    """Return the ends of the bounds, each of shape (d,)."""
-    if bounds is None:
-        return data_box(model)
-    if isinstance(bounds, Mapping):
-        unknown, missing = [n for n in bounds if n not in names], [n for n in names if n not in bounds]
-        if unknown or missing:
-            raise ValueError(f"`bounds` must have the names {list(names)}, got unknown {unknown} and missing {missing}")
-        bounds = [bounds[name] for name in names]
-    ends = as_floats("bounds", bounds)
-    if ends.shape != (len(names), 2):
-        raise ValueError(f"`bounds` must be (low, high) for each of {len(names)} inputs, got shape {ends.shape}")
-    low, high = ends.T
-    if not (np.all(np.isfinite(ends)) and np.all(low < high)):
-        raise ValueError(f"`bounds` must be finite with low < high, got {ends.tolist()}")
-    return low, high
+    def smallest(self, U: Array) -> tuple[Array, Array]:
+        """Return the smallest values (n,) of draws from starts (n, m, d), infinite for none, and where they are."""
+        found = self.descended(U, FEW_STEPS, STIFFER)
+        values = self.values(found)
+        sizes = np.where(self.wanted.met(values), values[..., self.wanted.output], np.inf)
+        best, rows = np.argmin(sizes, axis=1), np.arange(len(sizes))
+        return np.asarray(sizes[rows, best]), self.space.points(found[rows, best])

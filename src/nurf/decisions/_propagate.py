@@ -1,4 +1,4 @@
-"""How the outputs of a model are distributed if its inputs are random."""
+"""The distribution of the outputs of a model with random inputs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from scipy.stats import gaussian_kde
 
 from nurf._types import Array
 from nurf._validation import as_finite
-from nurf.decisions._estimate import Estimate, table_of
+from nurf.decisions._estimate import Estimate, deviation, table_of
 from nurf.decisions._inputs import Inputs, as_sample, normal_points, require_power, warn_beyond
+from nurf.decisions._models import of_any_model
 from nurf.estimators._parameters import as_generator
 from nurf.estimators._report import Report
 
-LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)  # quantiles that tables show
+LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)  # quantiles in tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class Propagation:
     fit : array of shape (R, m) or (R, m, k)
         The values of the model at ``R`` independent sets of points.
     draws : array of shape (n, m) or (n, m, k)
-        The values of draws of the model at the first of them.
+        The values of draws of the model at the first set.
     """
 
     fit: Array
@@ -50,18 +51,20 @@ class Propagation:
         return self._ask(_covariance)
 
     def quantile(self, p: Any) -> Estimate:
-        """Return the quantiles with the probabilities ``p``, of the shape of ``p`` and then that of the outputs."""
+        """Return the quantiles for the probabilities ``p``, of shape ``p.shape`` or (``p.shape``, k)."""
         levels = as_finite("p", p)
         if np.any((levels < 0) | (levels > 1)):
             raise ValueError(f"`p` must be between 0 and 1, got {p!r}")
         return self._ask(partial(_quantiles, levels=levels))
 
     def exceedance(self, y: Any) -> Estimate:
-        """Return the probabilities of values above ``y``, of the shape of ``y`` and then that of the outputs."""
+        """Return the probabilities of values above ``y``, of shape ``y.shape`` or (``y.shape``, k)."""
         return self._ask(partial(_exceedance, thresholds=as_finite("y", y)))
 
     def density(self, y: Any) -> Estimate:
         """Return the density of the values at ``y`` (m,) by a Gaussian kernel estimate, of shape (m,) or (m, k)."""
+        if np.any(np.ptp(self.fit, axis=1) == 0) or np.any(np.ptp(self.draws, axis=1) == 0):
+            raise ValueError("a density needs values that vary, got outputs that are constant")
         return self._ask(partial(_density, at=np.atleast_1d(as_finite("y", y))))
 
     def table(self) -> Any:
@@ -84,7 +87,7 @@ class Propagation:
         return Report(f"Distribution of the values, with 90% intervals from {len(self.draws)} draws", tuple(lines))
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the probability of larger values, with its 90% interval, and return the axes; of the first output."""
+        """Draw the probability of larger values of the first output, with its 90% interval, and return the axes."""
         from nurf.plots._axes import axes_or_current
 
         ax = axes_or_current(ax)
@@ -101,6 +104,7 @@ class Propagation:
         return Estimate.of(function, self.fit, self.draws)
 
 
+@of_any_model
 def propagate(
     model: Any,
     inputs: Any = None,
@@ -110,14 +114,15 @@ def propagate(
     n_draws: int = 100,
     random_state: Any = None,
 ) -> Propagation:
-    """Return how the outputs of a model are distributed if its inputs are random.
+    """Return the distribution of the outputs of a model with random inputs.
 
     Parameters
     ----------
-    model : fitted estimator
+    model : fitted regressor, GradientPipeline, or Pipeline that ends in a regressor of nurf
     inputs : dict or sequence of distributions, or array of shape (m, d), optional
-        Continuous distributions of ``scipy.stats``, by the names of the inputs or in their order; or a sample of the
-        inputs, which counts as the distribution itself. By default they are uniform over the box of the data.
+        Continuous distributions of ``scipy.stats``, by the names of the inputs or in their order, of which numbers fix
+        an input; or a sample of the inputs, which counts as the distribution itself. By default inputs are uniform
+        over the box of the data.
     correlation : array of shape (d, d), optional
         The correlations of the normal scores of the inputs (a Gaussian copula). By default they are independent.
     n_points : int, default 16384
@@ -159,7 +164,7 @@ def _mean(values: Array) -> Array:
 
 
 def _std(values: Array) -> Array:
-    return np.asarray(values.std(axis=1))
+    return deviation(values, 1)
 
 
 def _covariance(values: Array) -> Array:

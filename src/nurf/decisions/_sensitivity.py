@@ -1,4 +1,4 @@
-"""Which inputs make the outputs of a model vary."""
+"""The sensitivity of the outputs of a model to its inputs."""
 
 from __future__ import annotations
 
@@ -13,43 +13,48 @@ import numpy as np
 
 from nurf._types import Array
 from nurf._validation import is_whole
-from nurf.decisions._estimate import Estimate, table_of
-from nurf.decisions._inputs import Inputs, as_sample, normal_points, require_power, warn_beyond
+from nurf.decisions._estimate import Estimate, sizes_of, table_of
+from nurf.decisions._inputs import Inputs, as_sample, distribution_name, normal_points, require_power, warn_beyond
+from nurf.decisions._models import of_any_model
 from nurf.estimators._parameters import as_generator
 from nurf.estimators._report import Report
 
-MAX_SHAPLEY = 8  # inputs: Shapley effects take the values of all subsets, 2^d times as many points
-GRADIENT_POINTS = 256  # of each set at which gradients are asked for, which cost as much as d values
-LEVELS = np.linspace(0, 1, 2001)[1:-1]  # at which a density is compared with its distribution
+MAX_SHAPLEY = 8  # inputs: Shapley effects need all 2^d subsets
+GRADIENT_POINTS = 256  # points of each set with gradients, which cost as much as d values
+MAX_PAIRS = 10  # whose indices are reported
+LEVELS = np.linspace(0, 1, 2001)[1:-1]  # levels at which a density is compared with its distribution
 
 Subset = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """Which inputs make the outputs vary. Every number is an ``Estimate``, of shape (d,), or (d, k) for ``k`` outputs.
+    """Sensitivities of the outputs. Every number is an ``Estimate``, of shape (d,), or (d, k) for ``k`` outputs.
 
     Parameters
     ----------
     names : tuple of str
         The inputs.
     first : Estimate
-        First-order Sobol indices: the share of the variance that is left on average if all other inputs are averaged.
+        First-order Sobol indices: the share of the variance of the mean of the output given the input.
     total : Estimate
-        Total indices: the share of the variance that is lost if an input were known, in the end.
+        Total indices: the share of the variance that involves the input, alone or with others.
     derivative_measure : Estimate
         The mean squares of the partial derivatives, ``E (df/dx_i)^2``.
     bound : Estimate
         Bounds of the total indices from these, for independent inputs; NaN for dependent ones.
     activity : Estimate
         Activity scores: ``sum_j l_j w_ij^2`` over the largest eigenvalues ``l_j`` and eigenvectors ``w_j`` of the mean
-        of ``g g^T``, with gradients ``g`` by the inputs in units of their standard deviations.
+        of ``g g^T``, with gradients ``g`` with respect to the inputs in units of their standard deviations.
     second : Estimate or None
-        Closed indices of pairs, of shape (p,) or (p, k), in the order of ``pairs``.
+        Closed indices of pairs, of shape (p,) or (p, k), in the order of ``pairs``: the share of the variance that is
+        left on average if all inputs but two are averaged.
+    interaction : Estimate or None
+        What closed indices of pairs are larger by than the first-order indices of both inputs (second-order indices).
     shapley : Estimate or None
-        Shapley effects, which add up to one for dependent inputs, too.
+        Shapley effects; their sum is one for dependent inputs as well.
     generalized_first, generalized_total : Estimate
-        Indices of all outputs together, of shape (d,): variances of the outputs are added up.
+        Indices of all outputs together, of shape (d,), from the sums of the variances of the outputs.
     """
 
     names: tuple[str, ...]
@@ -59,6 +64,7 @@ class Sensitivity:
     bound: Estimate
     activity: Estimate
     second: Estimate | None
+    interaction: Estimate | None
     shapley: Estimate | None
     generalized_first: Estimate
     generalized_total: Estimate
@@ -81,11 +87,26 @@ class Sensitivity:
             columns |= part.columns(name)
         return table_of(columns)
 
+    def pair_table(self) -> Any:
+        """Return closed indices and interactions of all pairs: a data frame, or its columns; needs ``second=True``."""
+        if self.second is None or self.interaction is None:
+            raise ValueError("indices of pairs were not asked for: `sensitivity(..., second=True)` returns them")
+        k, (one, other) = self.second.value[0].size, np.array(self.pairs).T
+        columns: dict[str, Any] = {"input": np.repeat(one, k), "other": np.repeat(other, k)}
+        if self.second.value.ndim > 1:
+            columns["output"] = np.tile(np.arange(k), len(one))
+        return table_of(columns | self.second.columns("second") | self.interaction.columns("interaction"))
+
     def report(self) -> Report:
         """Return the indices, the largest first: text in a terminal, a table in a notebook."""
         first, total = self.generalized_first, self.generalized_total
         order = np.argsort(-total.value)
         lines = [(self.names[j], f"first {first[j]}, total {total[j]}") for j in order]
+        if self.second is not None and self.interaction is not None:
+            sizes = np.abs(self.interaction.value.reshape(len(self.pairs), -1)).max(axis=1)
+            for i in np.argsort(-sizes)[:MAX_PAIRS]:
+                words = f"second {self.second[i]}, interaction {self.interaction[i]}"
+                lines.append((", ".join(self.pairs[i]), words))
         lines.append(("standard error", f"{max(first.error.max(), total.error.max()):.2g} from the points"))
         return Report(f"Sobol indices, with 90% intervals from {len(first.answers)} draws", tuple(lines))
 
@@ -103,6 +124,7 @@ class Sensitivity:
         return ax
 
 
+@of_any_model
 def sensitivity(
     model: Any,
     inputs: Any = None,
@@ -115,19 +137,19 @@ def sensitivity(
     n_draws: int = 100,
     random_state: Any = None,
 ) -> Sensitivity:
-    """Return which inputs make the outputs of a model vary.
+    """Return the sensitivities of the outputs of a model to its inputs.
 
     Sobol indices by pick and freeze: with points ``x``, independent points ``x'``, and ``x^u``, which has the inputs
-    ``u`` of ``x`` and the others drawn given them, the closed index of ``u`` is the mean of ``f(x) (f(x^u) - f(x'))``
-    over the variance (Saltelli and others 2010), and the total index of an input is half the mean of
-    ``(f(x) - f(x^u))^2`` over it, with all other inputs in ``u`` (Jansen 1999).
+    ``u`` of ``x`` and other inputs drawn conditionally, the closed index of ``u`` is the mean of ``f(x) (f(x^u) -
+    f(x'))`` over the variance (Saltelli and others 2010), and the total index of an input is half the mean of ``(f(x) -
+    f(x^u))^2`` over it, with all other inputs in ``u`` (Jansen 1999).
 
     Parameters
     ----------
-    model : fitted estimator
+    model : fitted regressor, GradientPipeline, or Pipeline that ends in a regressor of nurf
     inputs : dict or sequence of distributions, optional
-        Continuous distributions of ``scipy.stats``, by the names of the inputs or in their order. By default they are
-        uniform over the box of the data.
+        Continuous distributions of ``scipy.stats``, by the names of the inputs or in their order. An input that is a
+        number is fixed, and is no input of the answer. By default inputs are uniform over the box of the data.
     correlation : array of shape (d, d), optional
         The correlations of the normal scores of the inputs (a Gaussian copula). By default they are independent.
     second : bool, default False
@@ -135,10 +157,10 @@ def sensitivity(
     shapley : bool, default False
         Whether to return Shapley effects, for at most eight inputs.
     n_directions : int, default 1
-        The number of eigenvectors of which activity scores are made.
+        The number of eigenvectors for activity scores.
     n_points : int, default 8192
-        The number of scrambled Sobol points, a power of two; the model is evaluated at ``2 d + 2`` times as many, and
-        draws of it at an eighth of these.
+        The number of scrambled Sobol points, a power of two; the model is evaluated at ``2 d + 2`` times this number,
+        and draws of it at an eighth of these.
     n_draws : int, default 100
         The number of draws of the model.
     random_state : int, RandomState, Generator or None, default None
@@ -157,13 +179,15 @@ def sensitivity(
     array([0.2, 0.8])
     """
     if as_sample(inputs, model) is not None:
-        raise ValueError("`inputs` must be distributions: a sample does not tell which inputs vary alone")
+        raise ValueError("`inputs` must be distributions: a sample does not determine the effect of single inputs")
     distribution, rng, n = Inputs.of(model, inputs, correlation), as_generator(random_state), require_power(n_points)
     d = distribution.dimension
     if shapley and d > MAX_SHAPLEY:
         raise ValueError(f"`shapley` needs at most {MAX_SHAPLEY} inputs, got {d}")
     if not (is_whole(n_directions) and n_directions <= d):
         raise ValueError(f"`n_directions` must be a whole number between 1 and {d}, got {n_directions!r}")
+    if second and d < 2:
+        raise ValueError("`second` needs at least two inputs, got 1")
     every = tuple(range(d))
     singles, pairs = list(combinations(every, 1)), list(combinations(every, 2))
     rests = [tuple(j for j in every if j != i) for i in every]
@@ -173,22 +197,24 @@ def sensitivity(
     subsets = list(dict.fromkeys(wanted))
     normals = normal_points(n, 2 * d, rng)
     own, others = normals[..., :d] @ distribution.factor.T, normals[..., d:]
-    scores = np.stack([distribution.kept(own, others, subset) for subset in subsets], axis=2)  # (R, n, S, d)
-    points = distribution.from_scores(scores)
-    warn_beyond(model, points[:, :, 1].reshape(-1, d))
+    mixed = distribution.mixed(own, others)
+    base = mixed(every)
+    warn_beyond(model, base.reshape(-1, d))
     draws = model.draws(n_draws, rng)
-    fit, drawn = draws.fit.value(points.reshape(-1, d)), draws.value(points[0].reshape(-1, d))
-    outputs = fit.shape[1:]
-    fit, drawn = (part.reshape(-1, n, len(subsets), fit[0].size) for part in (fit, drawn))
-    at = points[:, :GRADIENT_POINTS, 1]
+    each = [_values(draws, mixed(subset)) for subset in subsets]
+    fit, drawn = (np.stack(parts, axis=2) for parts in zip(*each, strict=True))
+    sizes = sizes_of(fit)  # squares of large or small values leave the range of floats
+    fit, drawn = fit / sizes, drawn / sizes
+    outputs, at = draws.fit.value(base[0, :1]).shape[1:], base[:, :GRADIENT_POINTS]
     slopes, slopes_drawn = draws.fit.gradient(at.reshape(-1, d)), draws.gradient(at[0])
-    slopes, slopes_drawn = (part.reshape(-1, at.shape[1], fit.shape[3], d) for part in (slopes, slopes_drawn))
+    shape = (-1, at.shape[1], fit.shape[3], d)
+    slopes, slopes_drawn = (part.reshape(shape) / sizes[:, None] for part in (slopes, slopes_drawn))
     variances = _Answers(fit, drawn).ask(_variances)
     place = {subset: i for i, subset in enumerate(subsets)}
 
-    def ask(function: Any, chosen: Sequence[Subset], pooled: bool = False) -> Estimate:
+    def ask(function: Any, chosen: Sequence[Subset], pooled: Array | None = None) -> Estimate:
         found = _Answers(fit, drawn).ask(partial(function, places=[place[u] for u in chosen], pooled=pooled))
-        return found if pooled else _shaped(found, outputs)
+        return _shaped(found, outputs) if pooled is None else found
 
     squares = _Answers(slopes, slopes_drawn).ask(lambda g: np.swapaxes(np.mean(g**2, axis=1), 1, 2))
     constants = np.array([_poincare(marginal) for marginal in distribution.marginals])[:, None]
@@ -200,19 +226,26 @@ def sensitivity(
         tuple(distribution.names),
         ask(_closed, singles),
         ask(_total, rests),
-        _shaped(squares, outputs),
+        _shaped(squares.times(sizes**2), outputs),
         _shaped(_bound(squares, variances, constants), outputs),
-        _shaped(activity, outputs),
+        _shaped(activity.times(sizes**2), outputs),
         ask(_closed, pairs) if second else None,
+        ask(partial(_interaction, pairs=pairs), [*singles, *pairs]) if second else None,
         _shaped(_Answers(fit, drawn).ask(partial(_shapley, subsets=subsets, d=d)), outputs) if shapley else None,
-        ask(_closed, singles, pooled=True),
-        ask(_total, rests, pooled=True),
+        ask(_closed, singles, pooled=(sizes / sizes.max()) ** 2),
+        ask(_total, rests, pooled=(sizes / sizes.max()) ** 2),
     )
+
+
+def _values(draws: Any, points: Array) -> tuple[Array, Array]:
+    """Return the values of the fit at points (R, n, d), and of all draws at the first set, each of shape (., n, k)."""
+    fit = draws.fit.value(points.reshape(-1, points.shape[2])).reshape(*points.shape[:2], -1)
+    return fit, draws.value(points[0]).reshape(len(draws), points.shape[1], -1)
 
 
 @dataclass(frozen=True, eq=False)
 class _Answers:
-    """The values of the fit and of draws, of which questions are asked."""
+    """The values of the fit and of the draws, from which indices are computed."""
 
     fit: Array
     drawn: Array
@@ -233,11 +266,11 @@ def _variances(values: Array) -> Array:
     return np.asarray(values[:, :, :2].var(axis=1).mean(axis=1))
 
 
-def _shares(parts: Array, values: Array, pooled: bool) -> Array:
-    """Return parts of the variances (n, p, k) over these, or over the sum of all outputs: (n, p)."""
+def _shares(parts: Array, values: Array, pooled: Array | None) -> Array:
+    """Return parts of the variances (n, p, k) divided by these, or by weighted sums over the outputs: (n, p)."""
     variances = _variances(values)[:, None]
-    if pooled:
-        parts, variances = parts.sum(axis=2), variances.sum(axis=2)
+    if pooled is not None:
+        parts, variances = parts @ pooled, variances @ pooled
     return np.divide(parts, variances, out=np.zeros_like(parts), where=variances > 0)
 
 
@@ -248,18 +281,25 @@ def _closed_parts(values: Array, places: Sequence[int]) -> Array:
     return np.stack(found, axis=1)
 
 
-def _closed(values: Array, places: Sequence[int], pooled: bool = False) -> Array:
+def _closed(values: Array, places: Sequence[int], pooled: Array | None = None) -> Array:
     return _shares(_closed_parts(values, places), values, pooled)
 
 
-def _total(values: Array, places: Sequence[int], pooled: bool = False) -> Array:
+def _interaction(values: Array, places: Sequence[int], pairs: Sequence[Subset], pooled: Array | None = None) -> Array:
+    """Return closed indices of pairs without the first-order indices of both inputs, (n, p, k); singles come first."""
+    indices, d = _closed(values, places, pooled), len(places) - len(pairs)
+    own = np.array(pairs)
+    return np.asarray(indices[:, d:] - indices[:, own[:, 0]] - indices[:, own[:, 1]])
+
+
+def _total(values: Array, places: Sequence[int], pooled: Array | None = None) -> Array:
     """Return half the means of ``(f(x) - f(x^u))^2`` over the variances, for the rests ``u`` of single inputs."""
     halves = [np.mean((values[:, :, 1] - values[:, :, place]) ** 2, axis=1) / 2 for place in places]
     return _shares(np.stack(halves, axis=1), values, pooled)
 
 
 def _shapley(values: Array, subsets: Sequence[Subset], d: int) -> Array:
-    """Return Shapley effects: what an input adds to closed indices, averaged over subsets of the others: (n, d, k)."""
+    """Return Shapley effects (n, d, k): the increase of closed indices by an input, averaged over subsets of others."""
     closed = dict(zip(subsets, np.moveaxis(_closed(values, range(len(subsets))), 1, 0), strict=True))
     effects = np.zeros((len(values), d, values.shape[3]))
     for i in range(d):
@@ -289,10 +329,10 @@ def _bound(squares: Estimate, variances: Estimate, constants: Array) -> Estimate
 def _poincare(marginal: Any) -> float:
     """Return a constant ``C`` with ``Var f(x) <= C E f'(x)^2``.
 
-    It is the smallest one for uniform and normal distributions, and ``4 sup (min(F, 1 - F) / p)^2`` for others
+    The constant is optimal for uniform and normal distributions, and ``4 sup (min(F, 1 - F) / p)^2`` for others
     (Lamboni, Iooss, Popelin, Gamboa 2013).
     """
-    name = getattr(getattr(marginal, "dist", None), "name", "")
+    name = distribution_name(marginal)
     if name == "uniform":
         return float(np.prod(np.subtract(*marginal.support()) ** 2) / np.pi**2)
     if name == "norm":

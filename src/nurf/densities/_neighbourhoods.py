@@ -137,8 +137,8 @@ def _estimated_totals(X: Array, masses: Array, bandwidth: float, kernel: Kernel)
     """Return ``w_{kk}^2 m_k`` plus an estimate of the sum over the other points, of shape (n,).
 
     Points are chosen in proportion to their masses, by equal steps along the cumulative sum; with ``s`` points, the
-    estimate is ``(M - m_k) / s`` times the sum of their weights. It is exact for bandwidths that reach no other point,
-    and accurate for bandwidths that reach many. The neighbourhoods of drawn points are always exact.
+    estimate is ``(M - m_k) / s`` times the sum of their weights. The estimate is exact for bandwidths that reach no
+    other point, and accurate for bandwidths that reach many. The neighbourhoods of drawn points are always exact.
     """
     cumulative = np.cumsum(masses)
     total, steps = cumulative[-1], (np.arange(NEIGHBOURS) + 0.5) / NEIGHBOURS

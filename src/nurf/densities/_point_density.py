@@ -57,8 +57,8 @@ def _nearest_neighbours(X: Array, weights: Array) -> Array:
     tree, radii, shares = cKDTree(X), np.empty(n), np.empty(n)
     for rows in row_blocks(n, j):
         distances, neighbours = tree.query(X[rows], k=j + 1)
-        radii[rows] = distances[:, -1]
-        shares[rows] = weights[neighbours[:, 1:]].sum(axis=1) / weights.sum()
+        radii[rows] = np.asarray(distances)[:, -1]
+        shares[rows] = weights[np.asarray(neighbours)[:, 1:]].sum(axis=1) / weights.sum()
     radii = np.maximum(radii, radii[radii > 0].min() if np.any(radii > 0) else 1.0)
     log_volume = d / 2 * np.log(np.pi) - gammaln(d / 2 + 1) + d * np.log(radii)
     return np.asarray(np.log(shares) - log_volume)

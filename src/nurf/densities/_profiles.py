@@ -199,7 +199,7 @@ class Profile:
             ratios = np.geomspace(table.END, reach, int(np.ceil(self.FAR_NODES * np.log(reach / table.END))) + 2)
             nodes = np.concatenate([nodes, ratios[1:-1] * self.width, [limit]])
         nodes = np.concatenate([-nodes[:0:-1], nodes])
-        return nodes, cumulative_trapezoid(np.abs(self(nodes)), nodes, initial=0.0)
+        return nodes, cumulative_trapezoid(np.abs(self(nodes)), nodes, initial=0)
 
 
 class _Table:

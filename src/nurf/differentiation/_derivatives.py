@@ -46,7 +46,7 @@ def derivatives(
 
         ``"finite_differences"`` extrapolates central differences with five step sizes. It needs 10 d evaluations of
         ``f`` for each point, and 5 d (d - 1) more for Hessians. If ``f`` is not finite on one side of a point, it uses
-        one-sided differences. It is inaccurate within 1e-4 of the range from a kink.
+        one-sided differences. The result is inaccurate within 1e-4 of the range from a kink.
 
         ``"complex_step"`` computes ``Im f(x + i h e_j) / h``, with d evaluations for each point and without
         cancellation errors. Hessians are central differences of these gradients. It requires an analytic function

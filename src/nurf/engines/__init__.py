@@ -1,9 +1,10 @@
-"""How networks are fitted: sampled, infinitely wide, trained and sparse ones."""
+"""Engines, which fit networks: sampled, infinitely wide, trained and sparse networks."""
 
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._deep import DeepOptions, DeepSetting, DeepSpec
 from nurf.engines._deep_fit import DeepCycle, DeepFit
-from nurf.engines._fit import Fit, Origin, ShallowFit, Stage
+from nurf.engines._fidelities import Factors, factors_of
+from nurf.engines._fit import Fit, Origin, ShallowFit, Shape, Stage
 from nurf.engines._learning import Learning
 from nurf.engines._metrics import Diagonal, Full, Isotropic, Metric
 from nurf.engines._outer import ALPHAS, fit_outer
@@ -12,6 +13,7 @@ from nurf.engines._robust import cleaned_engines, fit_huber, with_huber_loss
 from nurf.engines._sampled import SampledEngine, fit_for_more_rows, fit_sampled, race_sizes
 from nurf.engines._scales import n_directions
 from nurf.engines._settings import FromData, FromNetwork, FromResidual, Setting, Source
+from nurf.engines._shape import Conditions
 from nurf.engines._space import Space
 from nurf.engines._sparse import SparseEngine, SparseFit, SparseStep, fit_sparse
 from nurf.engines._stages import Task, fit_adaptive, fit_random, stage_counts
@@ -21,6 +23,7 @@ from nurf.engines._wide import WideEngine, WideFit
 
 __all__ = [
     "ALPHAS",
+    "Conditions",
     "CrossFit",
     "DeepCycle",
     "DeepFit",
@@ -28,6 +31,7 @@ __all__ = [
     "DeepSetting",
     "DeepSpec",
     "Diagonal",
+    "Factors",
     "Fit",
     "FromData",
     "FromNetwork",
@@ -40,6 +44,7 @@ __all__ = [
     "SampledEngine",
     "Setting",
     "ShallowFit",
+    "Shape",
     "Source",
     "Space",
     "SparseEngine",
@@ -51,6 +56,7 @@ __all__ = [
     "WideEngine",
     "WideFit",
     "cleaned_engines",
+    "factors_of",
     "fit_adaptive",
     "fit_for_more_rows",
     "fit_huber",

@@ -1,4 +1,4 @@
-"""How sure a fit to few samples is, from fits without each of several folds."""
+"""The uncertainty of a fit to few samples, from fits without each of several folds."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from nurf.solvers._coverage import (
     MIN_ERRORS,
     calibration,
     effective_number,
+    normal_interval,
     plus_interval,
     require_errors,
     standard_error,
 )
-from nurf.solvers._draws import Part, between_samples, beyond_reach
+from nurf.solvers._draws import Difference, between_samples, beyond_reach
 from nurf.solvers._reach import Reach, standing_for
 
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Fits without each of several folds, or some of them, and their errors at the samples that they did not see.
+    """Fits without each (or some) of several folds, and their errors at the samples of these folds.
 
-    Neurons are sampled, or trained, without the fold, so that the errors are those of the whole method. With the
-    fits ``f_{-j}`` without fold ``j`` of ``J``, and the errors ``e_k`` at the samples, intervals are those of CV+
+    Neurons are sampled or trained without the fold, so that the errors are errors of the whole method. With the fits
+    ``f_{-j}`` without fold ``j`` of ``J``, and the errors ``e_k`` at the samples, intervals follow CV+
     (``plus_interval``). With the jackknife's variance of the fit, ``v(x) = (J - 1) mean_j (f_{-j}(x) - f(x))^2``, the
     standard deviation of a measurement is::
 
         (c^2 + max(0, v(x) - max_k v(x_k)) + a(x))^(1/2),
 
-    with ``c`` such that 1.645 standard deviations hold nine of ten ``e_k``, and what is added beyond the reach of the
-    samples, ``a``: it is that of the samples, and larger where the fit is less certain than at any of them, and far
-    from all of them.
+    with ``c`` such that 1.645 standard deviations contain nine of ten ``e_k``, and with the variance ``a`` that is
+    added far from the samples. The standard deviation is larger than at the samples where the fits differ more than at
+    any sample, and far from all samples.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class CrossFit:
     fold_of : array of shape (m,)
         The fold of each sample with a value.
     errors : array of shape (m, k)
-        Errors of the values; those of a sample of mean weight.
+        Errors of the values, for samples of mean weight.
     weights : array of shape (m,)
         Weights of these samples.
     variances : array of shape (m, k)
@@ -58,11 +59,13 @@ class CrossFit:
     gradient_errors : array of shape (g, k, d)
         Errors of the gradients; NaN if unknown.
     gradient_variances : array of shape (g, k, d)
-        The same variance of the gradients.
+        The jackknife's variances of the gradients at the samples.
     n_folds : int
         ``J``.
     points : array of shape (p, d)
         Samples, or some of them, from which distances are measured.
+    between : bool
+        Whether functionals determine the function where no values are: then intervals come from standard deviations.
     """
 
     network: Network
@@ -75,21 +78,22 @@ class CrossFit:
     gradient_variances: Array
     n_folds: int
     points: Array
+    between: bool = False
 
     @classmethod
     def of(
         cls, network: Network, folds: Sequence[Network], held_out: Sequence[Jet], n_folds: int | None = None
     ) -> CrossFit:
-        """Return the cross-fit of ``network``, with the samples that each of the ``folds`` did not see.
+        """Return the cross-fit of ``network``, with the held-out samples of each of the ``folds``.
 
-        ``n_folds`` is the number of folds into which the samples were split, if networks were only fitted without some
-        of them.
+        ``n_folds`` is the number of folds into which the samples were split, if there are fits without some of the
+        folds only.
         """
         n_folds = len(folds) if n_folds is None else n_folds
         valued = [jet.with_values() for jet in held_out]
         fold_of = np.repeat(np.arange(len(folds)), [len(jet) for jet in valued])
         weights = np.concatenate([jet.weights(0) for jet in valued])
-        errors = [(jet.y - fold.value(jet.X)).reshape(len(jet), -1) for fold, jet in zip(folds, valued, strict=True)]
+        errors = [fold.errors(jet) for fold, jet in zip(folds, valued, strict=True)]
         slopes = [_gradient_errors(fold, jet) for fold, jet in zip(folds, held_out, strict=True)]
         points = np.concatenate([jet.X for jet in valued])
         return cls(
@@ -103,6 +107,7 @@ class CrossFit:
             (n_folds - 1) * _gradient_squares(network, folds, held_out),
             n_folds,
             standing_for(np.concatenate([jet.X for jet in held_out])),
+            any(jet.functionals is not None for jet in held_out),
         )
 
     @classmethod
@@ -113,7 +118,7 @@ class CrossFit:
         refit: Callable[[Jet], Network],
         n_folds: int,
     ) -> CrossFit:
-        """Return the cross-fit of ``network``, which was fitted to ``jet``, with fits to the rest of each fold."""
+        """Return the cross-fit of ``network``, which was fitted to ``jet``, with refits without each fold."""
         fold_of = assign_folds(jet, n_folds)
         folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
         return cls.of(network, [refit(jet[~fold]) for fold in folds], [jet[fold] for fold in folds])
@@ -123,7 +128,7 @@ class CrossFit:
 
     @cached_property
     def reach(self) -> Reach:
-        """What is added to variances far from the samples."""
+        """The additional variances far from the samples."""
         return Reach.of(self.network, self.points)
 
     @property
@@ -140,18 +145,18 @@ class CrossFit:
     def output_errors(self) -> Array:
         """The root mean square error of each output, and one standard error, of shape (k,).
 
-        The fit was chosen by errors at the same samples, and was lucky with them.
+        The standard error is added because the fit was chosen by errors at the same samples.
         """
         luck = 1 + standard_error(self.effective)
         return np.asarray(luck * np.sqrt(np.mean(self.errors**2, axis=0)))
 
     def optimism(self, estimates: Sequence[Array]) -> Array:
-        """Return the median factor by which estimates of the errors of the fits are too small, at least 1: (k,).
+        """Return the median factor by which estimated errors of the fits are too small, at least 1: (k,).
 
-        ``estimates`` are those that the fits make themselves, without the fold.
+        ``estimates`` are the errors that the fits without a fold estimate for themselves.
         """
         true = np.array([np.mean(self.errors[self.fold_of == j] ** 2, axis=0) for j in range(len(self.folds))])
-        ratios = np.ones_like(true)  # an estimate of zero says nothing
+        ratios = np.ones_like(true)  # an estimate of zero gives no ratio
         np.divide(true, np.square(estimates), out=ratios, where=np.square(estimates) > 0)
         return np.asarray(np.sqrt(np.maximum(np.median(ratios, axis=0), 1.0)))
 
@@ -161,16 +166,16 @@ class CrossFit:
         return np.asarray(np.count_nonzero(~np.isnan(self.gradient_errors), axis=0))
 
     def value_std(self, X: Array) -> Array:
-        """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
+        """Return the standard deviation of a new measurement at the points, noise included, of shape (n, k)."""
         require_errors(len(self.errors))
         return np.asarray(np.sqrt(self.deviations(X) ** 2 + self.reach.variances(X)))
 
     def gradient_std(self, X: Array) -> Array:
-        """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d).
+        """Return the standard deviation of a new measurement of the gradient at the points, of shape (n, k, d).
 
-        If a partial derivative is not known at any sample, the difference between the fits stands for its error, with
-        the factor by which the errors of the values are larger than this difference. It is NaN if the fits do not
-        differ, but have errors.
+        If a partial derivative is unknown at all samples, its error is estimated by the difference between the fits,
+        times the ratio of the errors of the values to the differences of the values. The result is NaN if the fits do
+        not differ, but have errors.
         """
         require_errors(len(self.errors))
         variances = self._variances(X, _gradient)
@@ -185,8 +190,8 @@ class CrossFit:
         """Return the jackknife's variances of the values (n, k), or of the gradients (n, k, d), at the points."""
         return (self.n_folds - 1) * _mean_squares(self.network, self.folds, X, evaluate)
 
-    def draws(self, n: int, rng: np.random.Generator) -> tuple[Part, ...]:
-        """Return how much ``n`` draws of the function differ from the fit; noise counts as an error of it."""
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[Difference, ...]:
+        """Return the differences of ``n`` draws of the function from the fit; noise counts as an error."""
         require_errors(len(self.errors))
         errors = between_samples(self.reach, self.errors, n, rng, amplitude=self)
         return errors, beyond_reach(self.reach, n, rng)
@@ -196,7 +201,7 @@ class CrossFit:
         return _calibrated(self._variances(X, _value), self.errors, self.variances, self.effective)
 
     def deviation_gradients(self, X: Array) -> Array:
-        """Return the gradients of these deviations, of shape (n, k, d)."""
+        """Return the gradients of ``deviations`` at the points, of shape (n, k, d)."""
         n, k = len(X), self.network.n_outputs
         center, slope = self.network.value(X), self.network.gradient(X)
         slopes = np.zeros((n, k, X.shape[1]))
@@ -210,7 +215,9 @@ class CrossFit:
         return np.asarray(factors[..., None] * slopes)
 
     def interval(self, X: Array, coverage: float) -> Array:
-        """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2)."""
+        """Return intervals that contain a new measurement with probability ``coverage``, of shape (n, k, 2)."""
+        if self.between:
+            return normal_interval(self.network.value(X), self.value_std(X), coverage)
         sizes = np.abs(self.errors)
         result = np.empty((len(X), sizes.shape[1], 2))
         for rows in row_blocks(len(X), sizes.size):
@@ -229,7 +236,7 @@ def _gradient(network: Network, X: Array) -> Array:
 
 
 def _gradient_errors(fold: Network, jet: Jet) -> Array:
-    """Return the errors of the gradients of a fit, of shape (n, k, d), NaN if a gradient is not known."""
+    """Return the errors of the gradients of a fit, of shape (n, k, d), NaN if a gradient is unknown."""
     shape = (len(jet), jet.y[:1].size, jet.n_features)
     if jet.gradients is None or jet.frames is not None or not fold.n_derivatives:
         return np.full(shape, np.nan)
@@ -237,7 +244,7 @@ def _gradient_errors(fold: Network, jet: Jet) -> Array:
 
 
 def _gradient_squares(network: Network, folds: Sequence[Network], held_out: Sequence[Jet]) -> Array:
-    """Return the mean squares of the gradients of ``f_{-j} - f`` at the samples, (n, k, d), NaN if there are none."""
+    """Return the mean squares of the gradients of ``f_{-j} - f`` at the samples, (n, k, d), NaN without gradients."""
     X = np.concatenate([jet.X for jet in held_out])
     if held_out[0].gradients is None or not network.n_derivatives:
         return np.full((len(X), network.n_outputs, X.shape[1]), np.nan)

@@ -1,4 +1,4 @@
-"""How training of a deep network starts and what it minimises: first weights, units, and the numbers of training."""
+"""The start and the objective of training a deep network: first weights, units, and the numbers of training."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from nurf.solvers.trained._loss import Parameters
 
 @dataclass(frozen=True)
 class DeepSetting:
-    """What may be chosen for a run: the density of the first layer, its scale, and the loss.
+    """A setting of a run: the density of the first layer, its scale, and the loss.
 
     Parameters
     ----------
     density : Density
         The density of the hyperplanes of the first layer.
     scale : float, default 1
-        The length of its normals, for inputs with mean zero and variance one.
+        The length of the normals of the first layer, for inputs with mean zero and variance one.
     loss : Loss
-        How much derivatives count, in the units of the data of the fit.
+        The weights of the derivatives, in the units of the data of the fit.
     """
 
     density: Density = field(default_factory=Uniform)
@@ -46,41 +46,41 @@ class DeepSetting:
 
 @dataclass(frozen=True)
 class DeepOptions:
-    """The numbers by which deep networks are trained.
+    """The numbers that determine how deep networks are trained.
 
     Parameters
     ----------
     n_steps, few_steps : int
-        Steps of a run by default, and with few samples, for which there are ``n_folds`` runs.
+        Default number of steps of a run, and the number with few samples, where there are ``n_folds`` runs.
     schedule : Schedule
         Step sizes of a cycle.
     value_rate : float, default 0.5
-        The largest step size without derivatives in the loss, in units of that with them: values alone are fitted too
-        well otherwise.
+        The largest step size without derivatives in the loss, relative to the step size with derivatives: larger steps
+        overfit the values.
     last_rate : float, default 0.1
-        The largest step size of the last cycle, on all rows, in units of that of the others.
+        The largest step size of the last cycle, on all rows, relative to the other cycles.
     soap : Soap
         The optimiser.
     batch : int, default 250
         Points of a step.
     scales : tuple of float, default (1, 0.3)
-        The lengths of the first normals that are tried. Smooth functions are fitted better from short ones.
+        The lengths of the first normals to try. Smooth functions are fitted better from short normals.
     race_share : float, default 0.08
-        Steps of the first cycle of each setting, in units of those of a run. At its end, where the step size is zero,
-        the network is judged by the rows that are held out.
+        Steps of the first cycle of each setting, relative to a run. At the end of the cycle, where the step size is
+        zero, the network is judged at the held-out rows.
     min_cycle : int, default 100
-        The fewest steps of a cycle, or a quarter of those of a run if that is less.
+        The fewest steps of a cycle, or a quarter of the steps of a run if that is less.
     last_share : float, default 0.2
-        Steps of the last cycle, on all rows, in units of those before.
+        Steps of the last cycle, on all rows, relative to the steps before.
     rival : float, default 10
         Training ends if its error is larger than the error of another engine by this factor. On the functions on which
-        deep networks were the best in the end, the first cycle of the first setting was behind by at most 4.
+        deep networks were the best in the end, the error of the first cycle was larger by a factor of at most 4.
     held_out : int, default 500
         Number of samples of a fold, if there are many samples.
     max_sampled : int, default 5000
         The largest number of rows from which hyperplanes are sampled.
     bandwidth : float, default 0.5
-        Of the densities that need one, for inputs with mean zero and variance one.
+        Bandwidth of the densities that need one, for inputs with mean zero and variance one.
     reach : float, default 1.5
         Hyperplanes of the uniform density have at most this distance from the mean of the inputs.
     """
@@ -107,7 +107,7 @@ class DeepOptions:
         return self.few_steps if n_samples <= policy.few_samples else self.n_steps
 
     def cycle(self, share: float, n_steps: int) -> int:
-        """Return the steps of a cycle that is a share of ``n_steps``.
+        """Return the number of steps of a cycle with a share of ``n_steps``.
 
         >>> DeepOptions().cycle(0.1, 3000), DeepOptions().cycle(0.1, 500), DeepOptions().cycle(0.1, 50)
         (300, 100, 13)
@@ -115,7 +115,7 @@ class DeepOptions:
         return max(round(share * n_steps), min(self.min_cycle, -(-n_steps // 4)))
 
     def folds_of(self, n_samples: int, policy: Policy) -> tuple[int, int]:
-        """Return the number of folds of ``n_samples`` samples, and without how many of them a network is trained.
+        """Return the number of folds of ``n_samples`` samples, and the number of folds that are left out in turn.
 
         >>> [DeepOptions().folds_of(n, Policy()) for n in (3, 100, 1000, 10_000)]
         [(3, 3), (5, 5), (5, 1), (20, 1)]
@@ -127,7 +127,7 @@ class DeepOptions:
 
 @dataclass(frozen=True)
 class DeepSpec:
-    """A network and how it is trained.
+    """A deep network and the settings of its training.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class DeepSpec:
         Numbers of neurons of the hidden layers.
     activation : Nonlinearity
     settings : tuple of DeepSetting
-        What may be chosen, from the most plausible on.
+        The settings to choose from, the most plausible first.
     n_steps : int
-        Steps of a run. A fit has such a run without each of some folds, first cycles of the other settings, and a last
+        Steps of a run. A fit has one run without each of some folds, first cycles of the other settings, and a last
         cycle with all rows.
     options : DeepOptions
     """
@@ -150,12 +150,12 @@ class DeepSpec:
 
     @property
     def trainer(self) -> Trainer:
-        """How a run is trained."""
+        """The trainer of a run."""
         return Trainer(self.activation, self.options.schedule, self.options.soap, self.options.batch)
 
 
 def training_units(jet: Jet) -> Scaling:
-    """Return the scaling to mean zero and, over all inputs that vary, variance one. It is the same for all inputs."""
+    """Return the scaling to mean zero and variance one, with the same factor for all inputs."""
     center = jet.X.mean(axis=0)
     squares = np.mean((jet.X - center) ** 2, axis=0)
     varying = np.count_nonzero(squares)
@@ -170,7 +170,7 @@ def in_training_units(loss: Loss, units: Scaling) -> Loss:
 
 
 def balanced_weight(jet: Jet) -> float:
-    """Return the weight with which gradients count as much as values: one over their mean square, 0 if all are zero."""
+    """Return the weight for which gradients count as much as values: one over their mean square, 0 if all are zero."""
     weights = jet.weights(1) * jet.has_derivative(1)
     with np.errstate(over="ignore"):
         squares = np.sum(jet.derivative_rows(1) ** 2, axis=(1, 2)) / jet.y[:1].size
@@ -179,10 +179,10 @@ def balanced_weight(jet: Jet) -> float:
 
 
 def first_parameters(jet: Jet, spec: DeepSpec, setting: DeepSetting, rng: np.random.Generator) -> list[Floats]:
-    """Return the weights before training, of each layer with the bias as the last row, in single precision.
+    """Return the weights before training, in single precision; the last row of each layer is the bias.
 
-    Hyperplanes of the first layer are sampled from the density. Further layers are normal with variance 1 / fan-in, and
-    the last one zero for outputs that do not vary: these need no training.
+    Hyperplanes of the first layer are sampled from the density. Weights of further layers are normal with variance 1 /
+    fan-in. In the last layer, weights of outputs that do not vary are zero: these need no training.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def first_parameters(jet: Jet, spec: DeepSpec, setting: DeepSetting, rng: np.ran
     density = setting.density.at_width(options.bandwidth / 2)
     known = [jet.has_derivative(order) for order, kind in DERIVATIVE_KINDS.items() if kind in density.needs]
     part = jet[spaced(np.flatnonzero(np.all([np.ones(len(jet), bool), *known], axis=0)), options.max_sampled)]
-    if not _can_sample(density, part):  # the rows with derivatives that are not zero may all be held out
+    if not _can_sample(density, part):  # all rows with nonzero derivatives may be held out
         density, part = Uniform(), jet
     planes = density.prepare(part, Ball(options.reach)).sample(spec.hidden[0], rng)
     layers[-1] *= np.any(jet.with_values().y.reshape(-1, sizes[-1]) != 0, axis=0)
@@ -220,13 +220,13 @@ def _can_sample(density: Density, jet: Jet) -> bool:
 
 
 def as_network(parameters: Parameters, activation: Nonlinearity, output_shape: tuple[int, ...]) -> DeepNetwork:
-    """Return the network with these weights, in double precision."""
+    """Return the network with the given weights, in double precision."""
     layers = [np.asarray(layer, float) for layer in parameters]
     return DeepNetwork([layer[:-1] for layer in layers], [layer[-1] for layer in layers], activation, output_shape)
 
 
 def as_parameters(network: DeepNetwork) -> list[Floats]:
-    """Return the weights of a network as training takes them."""
+    """Return the weights of a network in the form for training."""
     layers = zip(network.weights, network.biases, strict=True)
     return [np.vstack([matrix, vector]).astype(np.float32) for matrix, vector in layers]
 

@@ -1,4 +1,4 @@
-"""What the training of a deep network returns, and what it needs to go on."""
+"""Results of training a deep network, from which training can continue."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class DeepCycle:
     loss : float
         The mean loss of the last batches.
     error : float
-        The root mean square error of the rows that are held out, outputs added up; NaN if there are none.
+        The root mean square error of the held-out rows, outputs added up; NaN if there are none.
     seconds : float
         Time that the cycle took.
     label : str
-        The setting, or for the last cycle ``ALL_ROWS``, or ``ALL_BLOCKS`` if they are read in turn.
+        The setting; for the last cycle ``ALL_ROWS``, or ``ALL_BLOCKS`` if rows are read in blocks.
     """
 
     n_steps: int
@@ -45,7 +45,7 @@ class DeepCycle:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Which points were held out of which run, so that they are held out again if training goes on.
+    """The points that each run held out, so that they are held out again if training continues.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Folds:
     fold_of : array of shape (n,)
         The fold of each point; -1 if all networks were trained with it.
     networks : tuple of DeepNetwork
-        The networks that were trained without fold 0, 1, ...
+        The networks trained without each fold, in the order of the folds.
     """
 
     keys: npt.NDArray[np.uint64]
@@ -62,13 +62,13 @@ class Folds:
     networks: tuple[DeepNetwork, ...]
 
     def assigned(self, X: Array, fold_of: Index) -> Index:
-        """Return the folds of the points: as they were for those that are known, and ``fold_of`` for others."""
+        """Return the folds of the points: known points keep their folds, other points get ``fold_of``."""
         keys = _hashes(X)
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[place] == keys, self.fold_of[place], fold_of)
 
     def updated(self, X: Array, fold_of: Index, networks: dict[int, DeepNetwork]) -> Folds:
-        """Return the folds with further points, and with the networks that were trained since."""
+        """Return the folds with further points and newly trained networks."""
         keys, first = np.unique(np.concatenate([_hashes(X), self.keys]), return_index=True)
         merged = dict(enumerate(self.networks)) | networks
         return Folds(keys, np.concatenate([fold_of, self.fold_of])[first], tuple(merged[k] for k in sorted(merged)))
@@ -85,21 +85,21 @@ def _hashes(X: Array) -> npt.NDArray[np.uint64]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DeepFit(Fit):
-    """A trained deep network, and how it was trained.
+    """A trained deep network, and the history of its training.
 
     Attributes
     ----------
     network : DeepNetwork
     setting : DeepSetting
-        What was chosen.
+        The chosen setting.
     history : tuple of DeepCycle
-        The cycles of the chosen run, and the last one with all rows.
+        The cycles of the chosen run, and the last cycle with all rows.
     crossfit : CrossFit or None
-        The fits without rows that were held out, if there are any.
+        The fits without held-out rows, if there are any.
     folds : Folds
-        Which rows were held out, for training that goes on.
+        The held-out rows, for further training.
     units : Scaling
-        The units of the training, in those of the data.
+        The scaling from the units of the data to the units of the training.
     """
 
     network: DeepNetwork

@@ -1,4 +1,4 @@
-"""What a fit returns."""
+"""Results of fits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nurf.solvers.ridge import Convergence, LeftOut
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of a fit: the network after some of its neurons were added.
+    """A stage of a fit: the network after neurons were added.
 
     Attributes
     ----------
@@ -31,11 +31,11 @@ class Stage:
     seconds : float
         Time that the stage took.
     setting : Setting or None
-        How the neurons of the stage were sampled, and how much derivatives counted.
+        The density of the neurons of the stage, and the weights of the derivatives.
     fallback : str or None
-        Why the neurons of the stage were not sampled as the setting says, if they were not.
+        The reason, if the neurons of the stage were not sampled by the setting.
     convergence : Convergence or None
-        How far an iterative solver came, if the outer weights were found by one.
+        The convergence of the iterative solver, if one was used for the outer weights.
     """
 
     n_neurons: int
@@ -49,18 +49,18 @@ class Stage:
 
 @dataclass(frozen=True)
 class Origin:
-    """How a fit was chosen.
+    """The data and the selection behind a fit.
 
     Attributes
     ----------
     data : str
-        What was fitted: "all data" or "values alone".
+        The fitted data: "all data" or "values alone".
     known : tuple of str
-        The kinds of derivatives that were given.
+        The kinds of given derivatives.
     optimism : float
-        The factor by which its error is larger because it is the best of several candidates.
+        The factor for the estimated error because the fit is the best of several candidates.
     n_samples : int
-        Number of samples with which it was chosen.
+        Number of samples at the time of the choice.
     n_decisive : int
         The smallest number of samples that carry nine tenths of the squared error.
     """
@@ -72,9 +72,32 @@ class Origin:
     n_decisive: int
 
 
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """How a fit meets conditions on its shape.
+
+    Attributes
+    ----------
+    n_points : int
+        Number of virtual points, where a condition would fail without them.
+    violation : float
+        By how much conditions fail at most at the points from which these are taken, samples included, in units of the
+        root mean square of the value or derivative.
+    violation_between : float
+        The same at further points.
+    growth : array of shape (k,)
+        The ratio of errors of fits without each fold that meet the conditions to errors of fits that need not.
+    """
+
+    n_points: int
+    violation: float
+    violation_between: float
+    growth: Array
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fit:
-    """A fitted network and its estimated error: all that is common to the ways to fit one.
+    """A fitted network and its estimated error, from any engine.
 
     Attributes
     ----------
@@ -82,11 +105,13 @@ class Fit:
     output_errors : array of shape (k,)
         The estimated root mean square error of each output.
     loss : Loss
-        How much derivatives counted.
+        The weights of the derivatives.
     attempts : tuple of Attempt
-        What was tried, if there was a choice.
+        The candidates of the race, if there was one.
     origin : Origin or None
-        How the fit was chosen; None for blocks of rows.
+        The data and the selection; None for blocks of rows.
+    shape : Shape or None
+        How the fit meets conditions on its shape, if there are any.
     """
 
     network: Network
@@ -94,6 +119,7 @@ class Fit:
     loss: Loss = VALUES_ONLY
     attempts: tuple[Attempt, ...] = ()
     origin: Origin | None = None
+    shape: Shape | None = None
 
     @property
     def error(self) -> float:
@@ -101,17 +127,17 @@ class Fit:
         return float(np.sqrt(np.sum(self.output_errors**2)))
 
     def with_unseen(self, share: float) -> Self:
-        """Return the fit with errors that count a share of the variance which they do not show.
+        """Return the fit with a share of the variance added to its squared errors, which they cannot detect.
 
-        The inputs were reduced by the derivatives of all samples, also of those that leave the fit. In scaled units the
-        variance of each output is one.
+        The inputs were reduced with the derivatives of all samples, left-out samples included, so that left-out errors
+        do not contain the loss of the reduction. In scaled units the variance of each output is one.
         """
         return replace(self, output_errors=np.sqrt(self.output_errors**2 + share)) if share > 0 else self
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShallowFit(Fit):
-    """A fitted shallow network and how its regularisation was chosen.
+    """A fitted shallow network and the path of its regularisation.
 
     Attributes
     ----------
@@ -119,25 +145,25 @@ class ShallowFit(Fit):
     alpha : float
         The chosen regularisation, in units of the mean energy of a feature.
     alphas : array of shape (A,)
-        The path that was tried.
+        The path of alphas.
     mean_squares : array of shape (A, k)
-        The estimated mean squared errors of its members.
+        The estimated mean squared errors along the path.
     history : tuple of Stage
         The stages of the fit.
     ridge_alpha : float
         The chosen regularisation, in the units of ``Ridge``.
     precise : bool
-        Whether alpha is so small that it took ``PreciseRidge``.
+        Whether alpha is so small that ``PreciseRidge`` was needed.
     stage : Stage or None
-        The stage that gave the network its last neurons. It is not the last one if that did not help.
+        The stage that added the last neurons of the network; later stages did not help.
     left_out : LeftOut or None
-        The errors along the path at samples that are not in the fit, while fits are compared.
+        The errors along the path at left-out samples, while fits are compared.
     crossfit : CrossFit or None
-        The fits without each of the folds, if errors were estimated by them.
+        The fits without each fold, if errors were estimated by them.
     optimism : array of shape (k,) or None
-        The factor by which leave-one-out errors are typically too small, if some samples were held out in the end.
+        The factor by which leave-one-out errors are too small, if it was measured on held-out samples.
     convergence : Convergence or None
-        How far an iterative solver came, if the outer weights were found by one.
+        The convergence of the iterative solver, if one was used for the outer weights.
     """
 
     network: ShallowNetwork
@@ -154,7 +180,7 @@ class ShallowFit(Fit):
     convergence: Convergence | None = None
 
     def with_unseen(self, share: float) -> Self:
-        """Return the fit with errors, and standard deviations, that count a share of the variance."""
+        """Return the fit with a share of the variance added to squared errors and to variances."""
         if not share > 0:
             return self
         fit = super().with_unseen(share)

@@ -14,29 +14,29 @@ from nurf.jets import Jet
 from nurf.kernels import RadialKernel
 from nurf.solvers.process import Criterion, Process, ProcessRows, row_total, typical_error
 
-N_ORDERS = 3  # of derivatives, from values to second ones
+N_ORDERS = 3  # orders of derivatives: values, first and second derivatives
 REFUSED = 1e100  # value of the criterion if a factorisation fails
 TOLERANCE = 1e-4  # of learning, relative to the criterion: less than 0.1 in a logarithm of likelihood with 1000 rows
 STARTING_NOISE = 30.0  # factor of the noise of a start that cannot be factored
-WALL = 100.0  # height of what stands for the criterion where it cannot be computed
+WALL = 100.0  # height of the parabola that replaces the criterion where it cannot be computed
 MAX_RUNS = 3  # of L-BFGS, if a line search fails: rounding errors spoil differences of the criterion
 FAILED = 2  # status of a line search that found no smaller value
-PATIENCE = 4  # points that are as good as the best after which a line search is lost in rounding errors
-MEMORY = 20  # steps that second derivatives are learned from
-LEAST_SPREAD, LARGEST_SPREAD = 1e-6, 4.0  # variances of coordinates: rounding errors and walls show others
+PATIENCE = 4  # points as good as the best one, after which a line search only sees rounding errors
+MEMORY = 20  # steps from which second derivatives are estimated
+LEAST_SPREAD, LARGEST_SPREAD = 1e-6, 4.0  # variances of coordinates; others come from rounding errors or walls
 
 
 @dataclass(frozen=True)
 class Learning:
-    """The numbers of how scales and noise are learned.
+    """The numbers that determine how scales and noise are learned.
 
     Parameters
     ----------
     rows : tuple of int
-        Numbers of rows of the parts of the data on which scales are learned before all data: a step costs the third
-        power of the number of rows. If all data have many more rows than the last part, scales and noise stay: 5000
-        values of a smooth function of 5 inputs have an error of 1.1e-5 after 11 s of one core. With steps on all rows
-        the fit had not ended after two minutes.
+        Numbers of rows of the parts of the data from which scales are learned before all data, because a step costs the
+        third power of the number of rows. If all data have many more rows than the last part, scales and noise stay:
+        5000 values of a smooth function of 5 inputs have an error of 1.1e-5 after 11 s of one core. With steps on all
+        rows the fit had not ended after two minutes.
     few_rows : int
         The largest number of rows on which ``steps`` are taken.
     min_samples : int
@@ -44,20 +44,20 @@ class Learning:
     part : float
         The largest share of all samples that a part has.
     first_steps, least_steps : int
-        Steps of L-BFGS on the first part, if it has no more rows than are wanted; with more rows, fewer steps, but not
-        fewer than the least number.
+        Steps of L-BFGS on the first part. If the part has more rows than wanted there are fewer steps, but at least
+        ``least_steps``.
     between_steps, steps : int
         Steps on more rows, up to ``few_rows``: first on some of the samples, with the geometric mean of the numbers of
-        rows before and after, then on all of them. With 30 and 20 steps errors were the same in the geometric mean.
-        With 15 and 10, and starts that were tried on 100 rows, the error on OTLCircuit (1500 rows) was 4 times as
+        rows before and after, then on all samples. With 30 and 20 steps errors were the same in the geometric mean.
+        With 15 and 10 steps, and starts compared on 100 rows, the error on OTLCircuit (1500 rows) was 4 times as
         large.
     many_steps : int
         Steps on more than ``few_rows``, up to about the size of the last part.
     trial_steps : int
         Steps after which the best of several starts is chosen.
     n_starts : int
-        Number of starts of the smallest criterion that are tried on the first part, if it has no more rows than are
-        wanted. With two instead of four, 4 of 114 errors were 1.8 to 3.3 times as large.
+        Number of starts, with the smallest criteria, from which steps are taken on the first part, unless it has more
+        rows than wanted. With two instead of four, 4 of 114 errors were 1.8 to 3.3 times as large.
     power : float
         Candidates are averaged with their inverse leave-one-out errors to this power as weights.
     least_weight : float
@@ -67,15 +67,15 @@ class Learning:
     most_rows : int
         The largest product of the number of members and the number of rows; one member always stays.
     energy : float
-        The share of the mean square of the gradients that the directions of a linear map hold.
+        The share of the mean square of the gradients along the directions of a linear map.
     max_mapped : int
-        The largest number of inputs for which any linear map is tried. With more inputs, a map has at most half of
-        their number of directions.
+        The largest number of inputs for which full linear maps are tried. With more inputs, the number of directions of
+        a map is at most half the number of inputs.
     map_rows : int
-        The least number of rows for each entry of a map: with fewer, a map is found that makes any values look smooth.
+        The least number of rows for each entry of a map: with fewer rows, some map makes any values look smooth.
     refit_steps : int
-        Steps of L-BFGS from the best start if scales are learned without a fold. Twice as many, and two starts, gave
-        reported errors that were not closer to the true ones.
+        Steps of L-BFGS from the best start if scales are learned without a fold. With twice the steps and two starts,
+        reported errors were not closer to the true errors.
     threaded_rows : int
         The number of rows from which linear algebra takes more than one thread.
     prior : Prior
@@ -119,7 +119,7 @@ class Learning:
         return int(np.ceil(share * self.n_starts)), max(self.least_steps, int(share * self.first_steps))
 
     def averaged(self, errors: Array, n_rows: int) -> tuple[Index, Array]:
-        """Return which candidates are averaged for ``n_rows`` rows, by their errors (m,), and the weights, falling."""
+        """Return the candidates to average for ``n_rows`` rows, by their errors (m,), and their decreasing weights."""
         least = float(np.min(errors))
         ratios = np.ones(len(errors))
         np.divide(least, errors, out=ratios, where=errors > least)
@@ -131,7 +131,7 @@ class Learning:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A kernel and a family of linear maps, with what was learned for them.
+    """A kernel and a family of linear maps, with the learned scales and noise.
 
     Parameters
     ----------
@@ -141,14 +141,14 @@ class Candidate:
     criterion : float
         The smallest value of the criterion that was found.
     n_rows : int
-        Number of rows that it belongs to.
+        Number of rows from which it was computed.
     n_steps : int
-        Number of steps so far. What was learned from ``n`` rows is wrong by about ``1 / sqrt(n)``: the length of the
-        next step.
+        Number of steps so far. Coordinates learned from ``n`` rows have an error of about ``1 / sqrt(n)``, which is the
+        length of the next step.
     mapped : bool
-        Whether the map is not one of a scale for each input.
+        Whether the map is a linear map rather than a scale for each input.
     spread : array of shape (p, p), optional
-        The inverse second derivatives of the criterion by the coordinates, as the last steps showed them.
+        The inverse second derivatives of the criterion with respect to the coordinates, estimated from the last steps.
     """
 
     kernel: RadialKernel
@@ -169,16 +169,16 @@ class Candidate:
         """Return the candidate after some steps on the rows."""
         problem = Problem(rows, self.kernel, self.scales, criterion, prior, clock)
         first_step, units = float(1 / np.sqrt(self.n_rows)) if self.n_steps else 1.0, None
-        if self.spread is not None and len(rows) > self.n_rows:  # what few rows showed, for more of them
+        if self.spread is not None and len(rows) > self.n_rows:  # the estimate from few rows, for more rows
             units = _units(self.spread * self.n_rows / len(rows))
         found, value, spread = learn(problem, self.found, n_steps, first_step, units)
         n_steps += self.n_steps
         return replace(self, found=found, criterion=value, n_rows=len(rows), n_steps=n_steps, spread=spread)
 
     def of(self, kernel: RadialKernel | None = None, separate: bool = False) -> Candidate:
-        """Return a candidate with a scale for each input to start from: of another kernel, or with ``separate`` noise.
+        """Return a candidate with a scale for each input as a start for another kernel, or for ``separate`` noise.
 
-        Its scales give partial derivatives of the process the same mean square.
+        Scales are converted such that partial derivatives of the process keep their mean squares.
         """
         kernel = self.kernel if kernel is None else kernel
         found = self.found.separate if separate else self.found.common
@@ -197,7 +197,7 @@ class Candidate:
 
     @property
     def n_parameters(self) -> int:
-        """The number of coordinates of the map, and of variances of noise beyond those of values and derivatives."""
+        """The number of coordinates of the map, and of additional variances of noise of partial derivatives."""
         return self.n_coordinates + len(self.found.noise) - N_ORDERS
 
     @property
@@ -207,10 +207,10 @@ class Candidate:
 
     @property
     def optimism(self) -> float:
-        """The factor by which errors are larger if the map was not learned from the same ``n`` rows, ``exp(p / n)``.
+        """The factor by which errors are larger for a map learned from other rows, ``exp(p / n)`` for ``n`` rows.
 
-        With it, comparing errors of candidates with different numbers ``p`` of parameters is comparing
-        ``n log(error^2) + 2 p`` (Akaike 1974).
+        Comparing errors with this factor is the same as comparing ``n log(error^2) + 2 p`` for the numbers ``p`` of
+        parameters (Akaike 1974).
         """
         return float(np.exp(self.n_parameters / self.n_rows))
 
@@ -219,27 +219,27 @@ class Candidate:
         return Process(rows, self.kernel, self.found.metric, self.found.noise).sound()
 
     def error(self, process: Process) -> float:
-        """Return the error of its process by which it is compared with other candidates for the same rows."""
+        """Return the error of the process given the rows, to compare candidates for the same rows."""
         error = typical_error(process)
         return (error if np.isfinite(error) else np.inf) * self.optimism
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is learned from what.
+    """A problem of learning scales and noise: the data, the family of maps, and the criterion.
 
     Parameters
     ----------
     rows : ProcessRows
     kernel : RadialKernel
     scales : Scales
-        The family of maps that one is learned from.
+        The family of maps.
     criterion : Criterion
         The function to minimise.
     prior : Prior
-        Its negative logarithm is added to the criterion.
+        The prior, whose negative logarithm is added to the criterion.
     clock : Clock
-        Until when.
+        The deadline.
     """
 
     rows: ProcessRows
@@ -253,13 +253,13 @@ class Problem:
 def learn(
     problem: Problem, start: Hyperparameters, max_steps: int, first_step: float = 1.0, units: Array | None = None
 ) -> tuple[Hyperparameters, float, Array | None]:
-    """Return hyperparameters of a smaller criterion, by at most ``max_steps`` steps of L-BFGS, and the criterion.
+    """Return hyperparameters with a smaller criterion, after at most ``max_steps`` steps of L-BFGS, and the criterion.
 
-    The third result is the matrix (p, p) of inverse second derivatives that the steps showed. The first step has about
-    the length ``first_step``, or one in the ``units`` (p, p) of the coordinates. If the kernel matrix of the start is
-    not positive definite, the noise is increased until it is. If rounding errors spoil what was found, as many steps
-    follow that keep to where they do not, from the best such point on the way: from the beginning, this would keep
-    smooth functions from the smallest errors.
+    The third result is the matrix (p, p) of inverse second derivatives, estimated from the steps. The first step has
+    about the length ``first_step``, or one in the ``units`` (p, p) of the coordinates. If the kernel matrix of the
+    start is not positive definite, the noise is increased until it is. If rounding errors spoil the result, the steps
+    are repeated from the best point that they do not spoil, and confined to such points. Confining all steps would
+    prevent the smallest errors of smooth functions.
     """
     objective = _Objective(problem, start)
     found = _minimized(objective, max_steps, first_step, units)
@@ -279,13 +279,13 @@ def _minimized(
     if max_steps == 0:
         return objective.hyperparameters(theta), objective.value(theta), None
     p, bounds = len(theta), None
-    if units is None or len(units) != p:  # all rows may know a noise of which the part knew nothing
+    if units is None or len(units) != p:  # the noise of some derivatives may be unknown in the part
         units, bounds = np.asarray(first_step), np.array(objective.bounds) / first_step
     matrix = units if units.ndim else first_step * np.eye(p)
     spread = matrix @ matrix.T
     for _ in range(MAX_RUNS):
         try:
-            found = minimize(  # the first step of L-BFGS has the length 1
+            found = minimize(  # type: ignore[call-overload] # the first step of L-BFGS has the length 1
                 lambda u: objective.in_units(u, units),
                 np.linalg.solve(units, theta) if units.ndim else theta / units,
                 jac=True,
@@ -311,7 +311,7 @@ def _minimized(
 
 
 def _units(spread: Array) -> Array:
-    """Return a matrix ``B`` with ``B B^T`` as inverse second derivatives, of shape (p, p)."""
+    """Return a matrix ``B`` whose ``B B^T`` is the matrix of inverse second derivatives, of shape (p, p)."""
     sizes, directions = np.linalg.eigh((spread + spread.T) / 2)
     return np.asarray(directions * np.sqrt(np.clip(sizes, LEAST_SPREAD, LARGEST_SPREAD)))
 
@@ -326,20 +326,20 @@ class _FlatError(Exception):
 
 
 class _Objective:
-    """The criterion and the prior as a function of coordinates: of the map, and the logarithms of the noise.
+    """The criterion plus the prior, as a function of the coordinates of the map and the logarithms of the noise.
 
-    It is not defined where the kernel matrix is not positive definite or, if it is to be ``sound``, where rounding
-    errors spoil predictions.
+    The objective is undefined where the kernel matrix is not positive definite or, if ``sound``, where rounding errors
+    spoil predictions.
     """
 
     def __init__(self, problem: Problem, start: Hyperparameters, sound: bool = False) -> None:
         self._problem, self._scales, self._start, self._sound = problem, problem.scales, start, sound
         shares = problem.rows.noise_shares(len(start.noise))
-        self._known = np.flatnonzero(shares.any(axis=0))  # of which noise the data know something
+        self._known = np.flatnonzero(shares.any(axis=0))  # the kinds of noise that the data determine
         self._q = len(self._scales.coordinates(start.metric))
-        self._best: tuple[float, Array] | None = None  # what was found so far
+        self._best: tuple[float, Array] | None = None  # the best point so far
         self._n_flat = 0  # points in a row that are as good as the best
-        self._best_sound: tuple[float, Array] | None = None  # the same where rounding errors do not spoil predictions
+        self._best_sound: tuple[float, Array] | None = None  # the best point without spoiled predictions
         self._last: tuple[Array, tuple[float, Process | None]] | None = None  # so that a point is factored once
 
     @property
@@ -360,7 +360,7 @@ class _Objective:
         return np.asarray(theta)
 
     def hyperparameters(self, theta: Array) -> Hyperparameters:
-        """Return what the coordinates stand for."""
+        """Return the linear map and the noise with given coordinates."""
         noise = self._start.noise.copy()
         noise[self._known] = np.exp(theta[self._q :])
         return Hyperparameters(self._scales.metric(theta[: self._q]), noise)
@@ -371,18 +371,18 @@ class _Objective:
         return REFUSED if process is None else value + self._penalty(theta)[0]
 
     def best(self, otherwise: Array) -> tuple[Array, float]:
-        """Return the best point so far and the objective there, or another point if there is none."""
+        """Return the best point so far and the objective there, or ``otherwise`` if there is none."""
         if self._best is None:
             return otherwise, REFUSED
         value, theta = self._best
         return theta, value
 
     def soundest(self, otherwise: Hyperparameters) -> Hyperparameters:
-        """Return the best point so far that rounding errors do not spoil, or another point if there is none."""
+        """Return the best point so far without spoiled predictions, or ``otherwise`` if there is none."""
         return otherwise if self._best_sound is None else self.hyperparameters(self._best_sound[1])
 
     def in_units(self, u: Array, units: Array) -> tuple[float, Array]:
-        """Return the objective at ``units u`` and its derivatives by ``u``; beyond bounds, a parabola is added.
+        """Return the objective at ``units u`` and its gradient in ``u``; beyond bounds, a parabola is added.
 
         ``units`` is a number or a matrix (p, p).
         """
@@ -413,7 +413,7 @@ class _Objective:
         return value, np.concatenate([by_scales, by_noise[self._known]]) + slopes
 
     def _wall(self, theta: Array) -> tuple[float, Array]:
-        """Return a parabola above the best point so far, so that a line search that went too far comes back."""
+        """Return a parabola above the best point so far, which makes a line search that went too far return."""
         if self._best is None:
             return REFUSED, np.zeros_like(theta)
         value, best = self._best

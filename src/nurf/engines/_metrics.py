@@ -12,7 +12,7 @@ from nurf._types import Array
 from nurf.jets import Jet, unchecked
 from nurf.networks import Hyperplanes
 
-LEARNED_FLOOR = 1e-8  # of the eigenvalues of a map that was learned, which may ignore inputs
+LEARNED_FLOOR = 1e-8  # smallest relative eigenvalue of a learned map, which may ignore inputs
 FLOOR = 1e-4  # of the eigenvalues of the gradients' covariance, relative to the largest
 
 
@@ -39,7 +39,7 @@ class InputMap:
         return unchecked(jet.X @ self.matrix.T, jet.y, gradients, hessians, jet.sample_weight, jet.derivative_weight)
 
     def back(self, hyperplanes: Hyperplanes) -> tuple[Hyperplanes, Array]:
-        """Return the hyperplanes in ``x``, and by how much distances to them shrink there, of shape (N,).
+        """Return the hyperplanes in ``x``, and the factors by which distances to them shrink there, of shape (N,).
 
         ``a.(M x) + b = |M^T a| (a'.x + b')``: a neuron of width ``w`` becomes one of width ``w / |M^T a|``.
         """
@@ -55,7 +55,7 @@ class Metric(ABC):
 
     @property
     def needs(self) -> frozenset[str]:
-        """The kinds of derivatives that it takes."""
+        """The kinds of derivatives that the metric needs."""
         return frozenset({"gradients"})
 
     @abstractmethod
@@ -103,7 +103,7 @@ class Full(Metric):
 
 @dataclass(frozen=True)
 class Learned(Metric):
-    """A linear map that was learned from the samples by other means.
+    """A linear map that another engine learned from the samples.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Learned(Metric):
 
     @property
     def needs(self) -> frozenset[str]:
-        """Nothing: it is there."""
+        """No derivatives: the map is given."""
         return frozenset()
 
     def prepare(self, jet: Jet) -> InputMap | None:

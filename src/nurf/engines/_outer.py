@@ -17,12 +17,12 @@ from nurf.solvers.ridge._selection import TOLERANCE
 # Rounded, so that every machine has the same numbers. The smallest are lost in the rounding of a Gram matrix.
 ALPHAS = np.array([float(f"{10 ** (-14 * i / 15):.6g}") for i in range(16)])
 PRECISE_ALPHAS = np.array([float(f"1e-{i}") for i in range(15, 25)])
-PATH = np.concatenate([[1e6, 1e3, 30.0], ALPHAS])  # for the first, the tail is all that is left
-SMALLEST = ALPHAS[-1] * (1 - 1e-6)  # that a Gram matrix can resolve
-REFINED = 1e-12  # up to which smaller alphas may be better
+PATH = np.concatenate([[1e6, 1e3, 30.0], ALPHAS])  # with the first alpha, only the tail remains
+SMALLEST = ALPHAS[-1] * (1 - 1e-6)  # the smallest alpha that a Gram matrix can resolve
+REFINED = 1e-12  # smaller alphas may be better below this one
 WHOLE_PATH = np.concatenate([PATH, PRECISE_ALPHAS])
 MAX_PRECISE_OPERATIONS = 2e11  # a few seconds
-FEW_OPERATIONS = 1e8  # of the precise form: up to 3 ms, about twice the time of a Gram matrix, which is not needed then
+FEW_OPERATIONS = 1e8  # the precise form takes up to 3 ms, twice the time of a Gram matrix, which is not needed then
 
 
 def fit_outer(
@@ -34,7 +34,7 @@ def fit_outer(
     loss: Loss = VALUES_ONLY,
     dtype: Precision = np.float64,
 ) -> ShallowFit:
-    """Return the network of given features whose outer weights are found by ridge regression.
+    """Return the network of given features with outer weights from ridge regression.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ def fit_outer(
     jet : Jet
     alphas : array of shape (A,), optional
         Candidates for the regularisation. Default is 1e6, 1e3, 30 and 16 values from 1 down to 1e-14, and, if one of
-        the last is the best, values down to 1e-24. The unit is the mean energy of a feature: the penalty is the paper's
-        ``alpha N / 2 |c|^2`` (eq. 1.6) with ``alpha`` times ``Ridge.feature_energy``.
+        the last values is the best, values down to 1e-24. The unit is the mean energy of a feature: the penalty is the
+        paper's ``alpha N / 2 |c|^2`` (eq. 1.6) with ``alpha`` times ``Ridge.feature_energy``.
     rule : Rule, default LeaveOneOut()
         How the error is estimated. The largest alpha within 5% of the best one is chosen.
     loss : Loss
-        How much derivatives count beside the values. By default they do not.
+        Weights of the derivatives relative to the values; zero by default.
     dtype : numpy.float64 or numpy.float32
         Precision of the features in normal equations. In single precision these take about 60% of the time, and
         the default path of alphas ends at about 3e-7.
@@ -63,7 +63,7 @@ def fit_least_squares(
     rule: Rule | None = None,
     max_precise_operations: float = MAX_PRECISE_OPERATIONS,
 ) -> ShallowFit:
-    """Return the fit of a least-squares problem, with alpha chosen from a path.
+    """Return the fit of a least-squares problem, with ``alpha`` chosen from a path.
 
     If one of the smallest alphas of the default path is the best, smaller ones are tried in the precise form, unless
     that takes more than ``max_precise_operations``.
@@ -76,8 +76,8 @@ def fit_least_squares(
 def refines_at(alpha: float, fit: ShallowFit) -> bool:
     """Return whether smaller alphas may be better than ``alpha``, the best of a fit along the default path.
 
-    The rounding of a Gram matrix can hide what small alphas give: on LinkletterSine, nonlocal neurons with an affine
-    tail have an error of 3.5e-5 at 7e-13, the best that a Gram matrix shows, and 1e-10 at 1e-24.
+    The rounding of a Gram matrix can hide the benefit of small alphas: on LinkletterSine, nonlocal neurons with an
+    affine tail have an error of 3.5e-5 at 7e-13, the best alpha with a Gram matrix, and 1e-10 at 1e-24.
     """
     return alpha <= REFINED and bool(fit.alphas.min() > SMALLEST)
 
@@ -87,7 +87,7 @@ def fit_resolved(
 ) -> ShallowFit:
     """Return the best fit along the path of ``alphas``, or along the default path that a Gram matrix can resolve.
 
-    Small problems take the precise form at once, with all alphas.
+    Small problems use the precise form for all alphas.
     """
     rule = LeaveOneOut() if rule is None else rule
     if alphas is not None:
@@ -106,14 +106,14 @@ def fit_refined(fit: ShallowFit, problem: LeastSquares, rule: Rule | None) -> Sh
 def fit_ridge(ridge: Ridge, alphas: Array | None, rule: Rule, tolerance: float = TOLERANCE) -> ShallowFit:
     """Return the best fit along a path of alphas that a Gram matrix can resolve.
 
-    The largest alpha is taken whose error is within ``tolerance`` of the smallest.
+    The result has the largest alpha whose error is within ``tolerance`` of the smallest error.
     """
     path = PATH[ridge.smallest_alpha <= PATH] if alphas is None else np.asarray(alphas, float)
     return _fit_ridge(ridge, path, rule, tolerance)
 
 
 def _fit_path(problem: LeastSquares, loss: Loss, alphas: Array, rule: Rule) -> ShallowFit:
-    """Return the best fit along a path; alphas that a Gram matrix cannot resolve take the precise form."""
+    """Return the best fit along a path, by the precise form for alphas that a Gram matrix cannot resolve."""
     precise = alphas < SMALLEST
     parts = {fine: alphas[precise == fine] for fine in (False, True) if np.any(precise == fine)}
     fits = [_fit_ridge(problem.ridge(loss, precise=fine, alphas=part), part, rule) for fine, part in parts.items()]
@@ -121,7 +121,7 @@ def _fit_path(problem: LeastSquares, loss: Loss, alphas: Array, rule: Rule) -> S
 
 
 def _better(first: ShallowFit, second: ShallowFit) -> ShallowFit:
-    """Return the fit with the largest alpha whose error is near the best of both paths, with both paths."""
+    """Return the fit with the largest alpha whose error is near the best of both paths, and the joined path."""
     alphas = np.concatenate([first.alphas, second.alphas])
     mean_squares = np.concatenate([first.mean_squares, second.mean_squares])
     best = alphas[largest_near_best(alphas, np.sqrt(mean_squares.sum(axis=1)))]

@@ -24,36 +24,36 @@ from nurf.solvers.sparse._penalties import Squared
 def polish(
     fit: ShallowFit, jet: Jet, n_steps: int = 10, *, loss: Loss | None = None, widths: bool = False, n_folds: int = 5
 ) -> ShallowFit:
-    """Return the fit with its inner weights trained from where they are, by a few Gauss-Newton steps.
+    """Return the fit with its inner weights trained by a few Gauss-Newton steps, from the sampled weights on.
 
-    The objective is that of ridge regression, ``L + alpha N / 2 |c|^2`` (paper, eq. 1.6), now as a function of all
-    weights: the sampled hyperplanes are the initialisation of training. The objective falls with every step.
+    The objective of ridge regression, ``L + alpha N / 2 |c|^2`` (paper, eq. 1.6), is minimised over all weights: the
+    sampled hyperplanes initialise the training. The objective decreases in every step.
 
     Parameters
     ----------
     fit : ShallowFit
-        What ``fit_random`` or ``fit_adaptive`` returned.
+        The result of ``fit_random`` or ``fit_adaptive``.
     jet : Jet
-        The data that it was fitted to, in the same units.
+        The data of the fit, in the same units.
     n_steps : int, default 10
     loss : Loss, optional
-        How much derivatives count beside the values; by default as in the fit.
+        Weights of the derivatives relative to the values; by default as in the fit.
     widths : bool, default False
         Whether widths are trained too.
     n_folds : int, default 5
-        Number of folds without each of which the outer weights are found and the network is trained once more, from the
-        neurons of ``fit``. Training fits all weights to the samples, so that closed forms for samples that are left out
-        of a ridge regression do not hold. 0 for none: then the error is not known.
+        Number of folds. The outer weights are fitted and the network is trained again without each fold, from the
+        neurons of ``fit``, because closed forms for left-out samples of ridge regression do not hold for trained
+        weights. With 0 folds the error is unknown.
 
     Returns
     -------
     ShallowFit
-        With the same alpha. Its errors are those at the samples of the folds, NaN without folds or with fewer than
-        three samples.
+        The trained fit with the same alpha. Its errors are the errors at the samples of the folds; NaN without folds or
+        with fewer than three samples.
     """
     if fit.ridge_alpha <= 0:
         raise ValueError(
-            "`polish` needs a fit by ridge regression, got one by sparse training, whose weights are trained"
+            "`polish` needs a fit by ridge regression, got one by sparse training, whose weights are already trained"
         )
     sampled, loss = fit.network, fit.loss if loss is None else loss
     trained = _trained(fit, sampled, jet, n_steps, loss, widths)

@@ -1,4 +1,4 @@
-"""What a fit says while it runs: how long it may take, and how far it is."""
+"""Messages of a running fit: its expected duration, and its progress."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from nurf.networks import Features
 from nurf.solvers._rows import Loss
 
 LOGGER = logging.getLogger("nurf")
-LONG = 60.0  # seconds of a fit that says beforehand how long it may take
+LONG = 60.0  # a fit that takes more seconds announces how long it may take
 BLOCKS_INTERVAL = 5.0  # seconds between two lines while blocks are added up
 
 
 def watch_attempts(verbose: int, seconds: float = np.inf) -> RaceProgress | None:
-    """Return a function to call with each attempt of a race with a budget of ``seconds``, or None for silence."""
+    """Return a function to call with each attempt of a race with a budget of ``seconds``, or None if silent."""
     return RaceProgress(seconds) if verbose else None
 
 
 def say_surveyed(n_rows: int, seconds: float, verbose: int) -> None:
-    """Write how long the first pass over all blocks took, unless for silence."""
+    """Write the duration of the first pass over all blocks, unless silent."""
     if verbose:
         _say(f"first pass: {n_rows} samples surveyed, {_duration(seconds)}")
 
 
 def warn_if_long(n_rows: int, problems: Sequence[tuple[Features, Loss]]) -> None:
-    """Log how long the normal equations of all rows may take on this machine alone, if long."""
+    """Log the expected duration of the normal equations of all rows on this machine, if it is long."""
     operations = sum(n_rows * features.n_neurons**2 * (1 + len(loss.orders)) for features, loss in problems)
     seconds = operations / _operations_per_second()
     if seconds > LONG:
@@ -42,16 +42,16 @@ def warn_if_long(n_rows: int, problems: Sequence[tuple[Features, Loss]]) -> None
 
 
 def watch_blocks(what: str, total: int, before: int, verbose: int) -> Callable[[int], None] | None:
-    """Return a function to call with the number of rows or blocks that are done, or None for silence.
+    """Return a function to call with the number of rows or blocks done so far, or None if silent.
 
     Parameters
     ----------
     what : str
-        What is done with them.
+        What happens to the rows or blocks.
     total : int
-        How many there are.
+        Their number.
     before : int
-        How many were done before, and say nothing about the time that is left.
+        The number that was done earlier, which is ignored in the estimate of the remaining time.
     verbose : int
     """
     start, said = time.perf_counter(), [time.perf_counter()]
@@ -68,7 +68,7 @@ def watch_blocks(what: str, total: int, before: int, verbose: int) -> Callable[[
 
 
 def watch_path(verbose: int) -> Callable[[SparseStep], None] | None:
-    """Return a function to call with each step of the path of sparse training, or None for silence."""
+    """Return a function to call with each step of the path of sparse training, or None if silent."""
     if not verbose:
         return None
     return lambda step: _say(
@@ -77,7 +77,7 @@ def watch_path(verbose: int) -> Callable[[SparseStep], None] | None:
 
 
 def watch_cycles(verbose: int) -> Callable[[DeepCycle], None] | None:
-    """Return a function to call with each cycle of the training of a deep network, or None for silence."""
+    """Return a function to call with each cycle of the training of a deep network, or None if silent."""
     if not verbose:
         return None
     return lambda cycle: _say(
@@ -125,7 +125,7 @@ class RaceProgress:
 
 
 def _say(text: str) -> None:
-    """Write a line to the standard error, over what is counted there."""
+    """Write a line to the standard error, in place of the counter."""
     start = "\r\033[K" if sys.stderr.isatty() else ""
     print(f"{start}nurf: {text}", file=sys.stderr, flush=True)
 

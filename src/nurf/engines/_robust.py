@@ -1,8 +1,8 @@
-"""Fits that a few gross errors do not spoil: Huber's loss, for values and derivatives alike.
+"""Huber's loss for values and derivatives, so that a few gross errors do not spoil a fit.
 
 Huber's loss is quadratic up to a threshold and linear beyond. Its minimiser is also the least-squares fit to *cleaned*
-data, in which what is beyond the threshold is moved towards the fit until it is at the threshold. So the data are
-cleaned, and nothing else changes: the race, the sampling of the neurons, leave-one-out and fits without a fold.
+data, in which residuals are clipped at the threshold. So only the data are cleaned; the race, the sampling of the
+neurons, leave-one-out and fits without a fold are unchanged.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from nurf._blocks import spaced
 from nurf._types import Array
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._fit import ShallowFit
+from nurf.engines._parts import fold_masks
 from nurf.engines._sampled import SampledEngine, fit_sampled
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import ShallowNetwork
@@ -27,27 +29,27 @@ from nurf.solvers.ridge import LeastSquares, LeftOut, Ridge
 
 THRESHOLD = 1.345  # in standard deviations: 95% of the efficiency of least squares if errors are normal
 GROSS = 10.0  # standard deviations beyond which an error may be a gross one
-MAX_PILOTS = 4  # races at the first size ...
-PROGRESS = 0.8  # ... as long as the standard deviation falls by this factor
+MAX_PILOTS = 4  # the largest number of races at the first size
+PROGRESS = 0.8  # another race follows if the standard deviation falls by this factor
 MAX_STEPS = 5  # of the outer weights of the last network
 TOLERANCE = 0.05  # of cleaned values, in standard deviations
 
 
 @dataclass(frozen=True, eq=False)
 class HuberFit:
-    """A least-squares fit to cleaned data, and how it sees the data that were given.
+    """A least-squares fit to cleaned data, and its errors at the given data.
 
     Attributes
     ----------
     network : ShallowNetwork
     jet : Jet
-        The data that were given.
+        The given data.
     cleaned : Jet
-        The data that were fitted.
+        The cleaned data, which were fitted.
     errors : array of shape (n, k)
-        Errors ``e_k`` of the given values at samples that are left out of the fit; NaN if there is no value.
+        Leave-one-out errors ``e_k`` of the given values; NaN if there is no value.
     shares : array of shape (n, k)
-        Share of such an error that is left if the sample stays: ``1 - h_k`` with the leverage ``h_k``.
+        The ratio ``1 - h_k`` of the residual to the leave-one-out error, with the leverage ``h_k``.
     """
 
     network: ShallowNetwork
@@ -71,7 +73,7 @@ class HuberFit:
 
     @property
     def units(self) -> Array:
-        """Factors that turn errors into those of a sample of mean weight, of shape (n, 1)."""
+        """Factors that convert errors to errors of a sample of mean weight, of shape (n, 1)."""
         weights = self.jet.weights(0)
         return np.sqrt(weights / np.mean(weights, where=self.jet.has_value))[:, None]
 
@@ -86,33 +88,33 @@ class HuberFit:
         return self.ordinary(self.errors * self.units)
 
     def ordinary(self, errors: Array) -> Array:
-        """Return the root mean squares of errors (m, k) without the gross ones.
+        """Return the root mean squares of errors (m, k) without gross errors.
 
-        An error is gross if it is larger than ten of their robust standard deviations, and larger than the standard
-        deviation of the cleaned values: a fit that misses a peak has ordinary errors.
+        An error is gross if it is larger than ten robust standard deviations of the errors, and larger than the
+        standard deviation of the cleaned values: errors of a fit that misses a peak are not gross.
         """
         limits = np.maximum(GROSS * robust_deviations(errors), np.nanstd(_columns(self.cleaned.y), axis=0))
         return np.asarray(np.sqrt(np.nanmean(np.where(np.abs(errors) > limits, np.nan, errors) ** 2, axis=0)))
 
     @property
     def moves(self) -> Array:
-        """By how much cleaned values must move to be at the threshold, or at their place within it, of shape (n, k)."""
+        """The changes of cleaned values that put their residuals at the threshold or at the given value: (n, k)."""
         threshold = THRESHOLD * self.deviations / self.units
         return np.clip(self.errors, -threshold, threshold) - self.errors + _columns(self.jet.y - self.cleaned.y)
 
     @property
     def unrest(self) -> float:
-        """The largest of the moves that a step takes, in standard deviations."""
+        """The largest change in a step, in standard deviations."""
         moves, deviations = np.abs(self.shares * self.moves) * self.units, self.deviations
         return float(np.nanmax(np.divide(moves, deviations, out=np.zeros_like(moves), where=deviations > 0)))
 
     def moved(self) -> Jet:
-        """Return cleaned data, with the share ``1 - h_k`` of the moves: no value moves beyond the fit."""
+        """Return cleaned data, with the share ``1 - h_k`` of ``moves``, so that no value moves beyond the fit."""
         y = self.cleaned.y + (self.shares * self.moves).reshape(self.jet.y.shape)
         return replace(cleaned_derivatives(self.jet, self.network), y=y)
 
     def moved_validation(self, validation: Jet) -> Jet:
-        """Return other samples, cleaned."""
+        """Return cleaned validation samples."""
         values = self.network.value(validation.X)
         threshold = (THRESHOLD * self.deviations).reshape(validation.y.shape[1:])
         return replace(validation, y=values + np.clip(validation.y - values, -threshold, threshold))
@@ -120,13 +122,13 @@ class HuberFit:
 
 @dataclass(frozen=True)
 class RobustLeaveOneOut(LeaveOneOut):
-    """The squares of the robust standard deviations of the errors of samples that leave the fit.
+    """A rule that chooses alpha by the robust standard deviation of leave-one-out errors.
 
-    A mean square is that of the gross errors: it is about the same for all fits, and smallest if they are fitted.
+    The mean square of the errors would be dominated by the gross errors, and be smallest for fits to these.
     """
 
     def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
-        """Return the errors of all samples that leave, or of some of them, evenly spaced."""
+        """Return the leave-one-out errors of all samples, or of evenly spaced ones if there are many."""
         jet = ridge.jet
         valued = np.flatnonzero(jet.has_value)
         index = spaced(valued, max(1, self.max_rows // rows_per_sample(jet, ridge.loss)))
@@ -143,10 +145,10 @@ class RobustLeaveOneOut(LeaveOneOut):
 def cleaned_engines(engines: Sequence[SampledEngine]) -> list[SampledEngine]:
     """Return the engines with data that are cleaned of gross errors.
 
-    Races at the first size alternate with the cleaning of the data, as long as that makes the errors smaller. They
-    choose by robust errors (``RobustLeaveOneOut``), and in the first one neurons are placed by what was given, not by
-    residuals or estimated derivatives: these are largest at gross errors, and leave-one-out does not see that neurons
-    were placed there to fit them.
+    Races at the first size alternate with the cleaning of the data, as long as the errors decrease. The races choose by
+    robust errors (``RobustLeaveOneOut``). In the first race, neurons are sampled from the given derivatives, not from
+    residuals or estimated derivatives: these are largest at gross errors, and leave-one-out does not account for
+    neurons that were placed there.
     """
     jet = engines[0].task.jet
     deviation, cleaner = np.inf, None
@@ -158,13 +160,13 @@ def cleaned_engines(engines: Sequence[SampledEngine]) -> list[SampledEngine]:
             break
     cleaned = [_cleaned(engine, cleaner) for engine in engines]
     first = cleaned[0]
-    held_out = [jet[rows] for rows in first.folds]
+    held_out = [jet[rows] for rows in fold_masks(first.task.jet, first.policy)]
     finish = partial(with_huber_loss, jet=jet, cleaned=first.task.jet, held_out=held_out)
     return [replace(engine, finish=finish) for engine in cleaned]
 
 
 def with_huber_loss(fit: ShallowFit, jet: Jet, cleaned: Jet, held_out: Sequence[Jet]) -> ShallowFit:
-    """Return a fit to ``cleaned`` data with the outer weights of ``fit_huber`` and errors of the data as given.
+    """Return a fit to ``cleaned`` data with the outer weights of ``fit_huber``, and its errors at the given data.
 
     The errors are the root mean squares over all samples except gross errors (``HuberFit.ordinary``).
 
@@ -172,9 +174,9 @@ def with_huber_loss(fit: ShallowFit, jet: Jet, cleaned: Jet, held_out: Sequence[
     ----------
     fit : ShallowFit
     jet, cleaned : Jet
-        The data as they were given, and without gross errors.
+        The given data, and the data without gross errors.
     held_out : sequence of Jet
-        The samples of each fold, as they were given.
+        The given samples of each fold.
     """
     huber = fit_huber(fit, jet, cleaned)
     fit = replace(fit, network=huber.network)
@@ -188,28 +190,28 @@ def with_huber_loss(fit: ShallowFit, jet: Jet, cleaned: Jet, held_out: Sequence[
 def fit_huber(
     fit: ShallowFit, jet: Jet, cleaned: Jet | None = None, *, max_steps: int = MAX_STEPS, tolerance: float = TOLERANCE
 ) -> HuberFit:
-    """Return the outer weights with Huber's loss, by least-squares fits to data that are cleaned more and more.
+    """Return the fit with the outer weights of Huber's loss, by least-squares fits to iteratively cleaned data.
 
-    They minimise ``sum_k w_k rho_k(y_k - f(x_k)) + alpha N W / 2 |c|^2`` with Huber's function ``rho_k``, which is
-    quadratic up to ``1.345 s (1 - h_k)``: an error of 1.345 standard deviations ``s`` at a sample that is left out. In
-    least squares a sample of leverage ``h_k`` near one draws the fit to itself, whatever its value; here it does not.
-    ``s`` is the 0.9 quantile of these errors over that of a normal distribution. So it holds up to about 5% of gross
-    errors, and a function that is flat in most places is not mistaken for zero with errors.
+    The outer weights minimise ``sum_k w_k rho_k(y_k - f(x_k)) + alpha N W / 2 |c|^2`` with Huber's function ``rho_k``,
+    which is quadratic up to ``1.345 s (1 - h_k)``, which is a leave-one-out error of 1.345 standard deviations ``s``. A
+    sample with leverage ``h_k`` near one therefore does not attract the fit, as it does in least squares. ``s`` is the
+    0.9 quantile of the leave-one-out errors over the quantile of a normal distribution. It tolerates about 5% of gross
+    errors, and a function that is flat in most places does not look like zero with errors.
 
-    A step moves cleaned values by the share ``1 - h_k`` of what is missing, so that the objective falls (Huber,
-    Robust Statistics, section 7.8).
+    A step moves cleaned values by the share ``1 - h_k`` of the remaining change, so that the objective decreases
+    (Huber, Robust Statistics, section 7.8).
 
     Parameters
     ----------
     fit : ShallowFit
-        Its features, its loss and its alpha are kept.
+        The fit whose features, loss and alpha are kept.
     jet : Jet
         The data.
     cleaned : Jet, optional
-        Data to start from, cleaned before; by default ``jet``.
+        Cleaned data to start from; by default ``jet``.
     max_steps : int
     tolerance : float
-        The steps end if no value moves by more than that, in standard deviations.
+        Steps end if no value moves by more than this number, in standard deviations.
     """
     huber = HuberFit.of(fit, jet, jet if cleaned is None else cleaned)
     for _ in range(max_steps):
@@ -220,16 +222,15 @@ def fit_huber(
 
 
 def robust_deviations(errors: Array) -> Array:
-    """Return the 0.9 quantiles of absolute errors (m, ...) over that of a normal distribution; infinite if unknown."""
+    """Return the 0.9 quantiles of absolute errors (m, ...) over the normal quantile; infinite if unknown."""
     deviations = calibration(np.abs(errors))
     return np.where(np.isnan(deviations), np.inf, deviations)
 
 
 def cleaned_derivatives(jet: Jet, network: ShallowNetwork) -> Jet:
-    """Return the data with derivatives that are far from those of the network moved towards them.
+    """Return the data with residuals of the derivatives clipped at 1.345 standard deviations.
 
-    An error is the difference between two gradients or Hessians of one output. It is shortened to 1.345 standard
-    deviations, in its direction.
+    The residual of a gradient or Hessian of one output keeps its direction.
     """
     orders = range(1, network.activation.n_derivatives + 1)
     kinds = {kind: order for order, kind in DERIVATIVE_KINDS.items() if order in orders and kind in jet.known}
@@ -245,13 +246,14 @@ def cleaned_derivatives(jet: Jet, network: ShallowNetwork) -> Jet:
         threshold = THRESHOLD * robust_deviations(sizes)
         beyond = np.maximum(1 - threshold / np.where(sizes > 0, sizes, np.inf), 0.0)
         moved[kind] = given - (beyond[..., None] * rows).reshape(given.shape)
-    return replace(jet, **moved)
+    changed: dict[str, Any] = dict(moved)
+    return replace(jet, **changed)
 
 
 def _pilot(engine: SampledEngine, cleaner: HuberFit | None) -> SampledEngine:
-    """Return the engine for a race at the first size, by robust errors at samples that are left out, whatever the rule.
+    """Return the engine for a race at the first size by robust leave-one-out errors.
 
-    As long as nothing is cleaned, neurons are not placed by residuals or estimated derivatives, if there is a choice.
+    Before data are cleaned, neurons are not sampled from residuals or estimated derivatives, if there is a choice.
     """
     engine, space = _cleaned(engine, cleaner), engine.space
     if cleaner is None:
@@ -274,5 +276,5 @@ def _cleaned(engine: SampledEngine, cleaner: HuberFit | None) -> SampledEngine:
 
 
 def _columns(values: Array) -> Array:
-    """Return values of one output or of several as a matrix (n, k)."""
+    """Return values of one or several outputs as a matrix (n, k)."""
     return values.reshape(len(values), -1)

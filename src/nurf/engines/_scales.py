@@ -1,4 +1,4 @@
-"""Families of linear maps of the inputs, and where learning them may start."""
+"""Families of linear maps of the inputs, and starting points for learning them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from nurf._types import Array
 from nurf.jets import Jet
 from nurf.kernels import RadialKernel
 
-LOWEST_NOISE, HIGHEST_NOISE = 1e-17, 1e2  # variances, in units of that of the process
+LOWEST_NOISE, HIGHEST_NOISE = 1e-17, 1e2  # variances, in units of the variance of the process
 LOWEST_SCALE, HIGHEST_SCALE = 1e-8, 1e2  # in units of the inverse standard deviation of an input
 
 
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
-    """What is learned: a linear map of the inputs (q, d), and the noise of values and derivatives.
+    """The learned quantities: a linear map of the inputs (q, d), and the noise of values and derivatives.
 
-    There are three variances of noise, or ``d + 2`` if each partial derivative has its own.
+    The noise has three variances, or ``d + 2`` if each partial derivative has its own.
     """
 
     metric: Array
@@ -28,13 +28,13 @@ class Hyperparameters:
 
     @property
     def separate(self) -> Hyperparameters:
-        """The same with a noise of its own for each partial derivative."""
+        """The hyperparameters with a separate noise of each partial derivative."""
         first = np.broadcast_to(self.noise[1:-1], self.metric.shape[1])
         return Hyperparameters(self.metric, np.concatenate([self.noise[:1], first, self.noise[-1:]]))
 
     @property
     def common(self) -> Hyperparameters:
-        """The same with the mean of the noise of all partial derivatives for each of them."""
+        """The hyperparameters with the mean noise of all partial derivatives for each of them."""
         return Hyperparameters(self.metric, np.array([self.noise[0], self.noise[1:-1].mean(), self.noise[-1]]))
 
 
@@ -47,7 +47,7 @@ class Prior:
     scale : float
         Median of the scale of an input, in units of its inverse standard deviation.
     scale_deviation : float
-        Standard deviation of its logarithm.
+        Standard deviation of the logarithm of the scale.
     """
 
     scale: float = 0.3
@@ -76,11 +76,11 @@ class Scales(ABC):
 
     @abstractmethod
     def coordinates(self, metric: Array) -> Array:
-        """Return the coordinates of a map, or of one of the family that is like it."""
+        """Return the coordinates of a map, or of a similar map of the family."""
 
     @abstractmethod
     def pullback(self, theta: Array, slopes: Array) -> Array:
-        """Return derivatives by the coordinates from derivatives by the map."""
+        """Return derivatives with respect to the coordinates from derivatives with respect to the map."""
 
     @abstractmethod
     def penalty(self, theta: Array, prior: Prior) -> tuple[float, Array]:
@@ -110,7 +110,7 @@ class InputScales(Scales):
         return np.asarray(np.log(np.clip(lengths, LOWEST_SCALE, HIGHEST_SCALE)))
 
     def pullback(self, theta: Array, slopes: Array) -> Array:
-        """Return the derivatives by the logarithms."""
+        """Return the derivatives with respect to the logarithms."""
         return np.asarray(np.diag(slopes) * np.exp(theta) * self.units)
 
     def penalty(self, theta: Array, prior: Prior) -> tuple[float, Array]:
@@ -153,7 +153,7 @@ class LinearMap(Scales):
         return np.asarray((rows / self.units).ravel())
 
     def pullback(self, theta: Array, slopes: Array) -> Array:
-        """Return the derivatives by all entries."""
+        """Return the derivatives with respect to all entries."""
         return np.asarray((slopes * self.units).ravel())
 
     def penalty(self, theta: Array, prior: Prior) -> tuple[float, Array]:
@@ -165,7 +165,7 @@ class LinearMap(Scales):
         return float(np.sum(distance**2) / 2), slopes.ravel()
 
     def bounds(self, theta: Array) -> list[tuple[float, float]]:
-        """Return the largest scale, on both sides."""
+        """Return the largest scale with both signs."""
         return [(-HIGHEST_SCALE, HIGHEST_SCALE)] * len(theta)
 
 
@@ -181,15 +181,15 @@ def gradient_map(gradients: Array, rank: int) -> Array:
 
 
 def n_directions(gradients: Array, energy: float) -> int:
-    """Return the number of directions that hold the share ``energy`` of the mean square of gradients (n, d)."""
+    """Return the number of directions with the share ``energy`` of the mean square of gradients (n, d)."""
     energies = np.linalg.svd(gradients, compute_uv=False) ** 2
     return int(np.searchsorted(np.cumsum(energies), energy * energies.sum())) + 1 if energies.any() else 1
 
 
 def starts(jet: Jet, units: Array, kernel: RadialKernel) -> Iterator[Hyperparameters]:
-    """Yield hyperparameters from which learning may start, the most promising first.
+    """Yield hyperparameters to start from, the most promising first.
 
-    Gradients show the scales (``RadialKernel.curvature``).
+    If gradients are known, scales follow from their sizes (``RadialKernel.curvature``).
     """
     noises = (np.full(3, 1e-6), np.full(3, 1e-2))
     metrics = [np.diag(factor * units) for factor in (0.6, 0.2, 0.07)]

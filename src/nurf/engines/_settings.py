@@ -1,4 +1,4 @@
-"""How the neurons of a stage are sampled: a density, a width, a metric, a source, and the loss of the fit after it."""
+"""Settings of a stage: density, width, metric and source of its neurons, and the loss of the fit after it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from nurf.solvers import VALUES_ONLY, Loss
 
 
 class Source(ABC):
-    """What a stage samples its neurons from."""
+    """The function from whose derivatives a stage samples its neurons."""
 
     name: ClassVar[str]
-    keeps_neurons: ClassVar[bool] = True  # whether the neurons of the stage before stay
+    keeps_neurons: ClassVar[bool] = True  # whether the neurons of the earlier stages are kept
     derived: ClassVar[bool] = True  # whether derivatives come from a network
 
     @abstractmethod
     def jet(self, data: Jet, networks: Iterable[ShallowNetwork], needs: frozenset[str]) -> tuple[Jet, str | None]:
-        """Return the jet to sample from, and why it is not the one that is meant, if it is not.
+        """Return the jet to sample from, and the reason if it is a substitute.
 
         Parameters
         ----------
         data : Jet
         networks : iterable of ShallowNetwork
-            That of the stage before, if there is one, and the same with more and more regularisation.
+            The network of the previous stage, if there is one, followed by networks with increasing regularisation.
         needs : frozenset of str
-            The kinds of derivatives that are needed.
+            The required kinds of derivatives.
         """
 
 
@@ -52,11 +52,11 @@ class FromData(Source):
 
 @dataclass(frozen=True)
 class FromResidual(Source):
-    """Sample from the derivatives of ``f - network``, with the network of the stage before (paper, section 4.5).
+    """Sample from the derivatives of ``f - network``, with the network of the previous stage (paper, section 4.5).
 
-    A residual that varies more than ``f`` itself (its derivatives have a larger mean square) shows that the network's
-    derivatives are unstable: ``alpha`` or the width is too small. Then ``alpha`` is increased for the residual until
-    they are not. If they always are, the stage samples from the data.
+    If a residual varies more than ``f`` itself (its derivatives have a larger mean square), the derivatives of the
+    network are unstable, because ``alpha`` or the width is too small. Then ``alpha`` is increased for the residual
+    until they are stable. If they never are, the stage samples from the data.
     """
 
     name = "residual"
@@ -81,13 +81,13 @@ class FromResidual(Source):
 
 @dataclass(frozen=True)
 class FromNetwork(Source):
-    """Sample all neurons anew, from the data with unknown derivatives estimated by the network of the stage before."""
+    """Sample all neurons anew, with unknown derivatives estimated by the network of the previous stage."""
 
     name = "network"
     keeps_neurons = False
 
     def jet(self, data: Jet, networks: Iterable[ShallowNetwork], needs: frozenset[str]) -> tuple[Jet, str | None]:
-        """Return the data, with derivatives of the network for those that are not known."""
+        """Return the data, with unknown derivatives replaced by derivatives of the network."""
         for network in networks:
             return data.fill_unknown(network.jet(data.X, needs)), None
         return data, None
@@ -95,7 +95,7 @@ class FromNetwork(Source):
 
 @dataclass(frozen=True)
 class Setting:
-    """How the neurons of a stage are sampled, and how much derivatives count in the fit after it.
+    """Settings of a stage: how its neurons are sampled, and the loss of the fit after it.
 
     Parameters
     ----------
@@ -105,11 +105,11 @@ class Setting:
         The activation, with its width.
     loss : Loss
     source : Source
-        What the density is built from.
+        The function from whose derivatives the density is built.
     metric : Metric
         The inner product in which normals and widths are measured.
     width_ratio : float, default 1
-        Widths of single neurons vary by this factor around that of the activation.
+        Widths of single neurons vary by this factor around the width of the activation.
     degree : int or None
         Degree of the polynomial tail; None for one less than the order of the activation, -1 for no tail.
     """
@@ -129,7 +129,7 @@ class Setting:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The kinds of derivatives without which nothing can be sampled."""
+        """The kinds of derivatives that the density, the metric and the source require."""
         return self.density.needs | self.metric.needs
 
     def __str__(self) -> str:
@@ -143,7 +143,7 @@ class Setting:
 
 
 def _ratio(residual: Jet, data: Jet, order: int) -> float:
-    """Return the root mean square of the derivatives of a residual in units of that of the data."""
+    """Return the root mean square of the derivatives of a residual relative to the derivatives of the data."""
     after, before = (
         float(jet.weights(0) @ np.sum(jet.derivative_rows(order) ** 2, axis=(1, 2))) for jet in (residual, data)
     )

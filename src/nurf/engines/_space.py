@@ -1,4 +1,4 @@
-"""What may be chosen for sampled networks."""
+"""The settings to choose from for sampled networks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nurf.engines._settings import FromData, FromNetwork, Setting, Source
 from nurf.solvers import VALUES_ONLY, Loss
 
 Item = TypeVar("Item")
-FIRST_WIDTH = 2  # the place of the first model's width among all: see "The first model" in docs/decisions/choosing.md
+FIRST_WIDTH = 2  # index of the width of the first model: see "The first model" in docs/decisions/choosing.md
 
 
 @dataclass(frozen=True)
 class Space:
-    """What may be chosen.
+    """The settings to choose from.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Space:
     width_ratios : tuple of float
     metrics : tuple of Metric
     estimated : tuple of (Density, Metric)
-        What may be built from derivatives that are estimated by a network.
+        Densities and metrics that may be built from derivatives estimated by a network.
     degrees : tuple of (int or None)
         Degrees of the polynomial tail.
     """
@@ -63,7 +63,7 @@ class Space:
 
     @property
     def first_setting(self) -> Setting:
-        """The setting of the first model: wide neurons, which values alone fit in a few milliseconds."""
+        """The setting of the first model: wide neurons, fitted to the values in a few milliseconds."""
         width = self.activations[min(FIRST_WIDTH, len(self.activations) - 1)]
         choice = (self.losses[0], self.sources[0], self.metrics[0], self.width_ratios[0], self.degrees[0])
         return Setting(self.densities[0], width, *choice)
@@ -74,11 +74,11 @@ class Space:
         first = replace(first, loss=self.losses[len(self.losses) // 2])
         widths = widths or (first.activation,)
         yield from (replace(first, activation=width) for width in widths)
-        narrow = replace(first, activation=widths[:2][-1])  # functions of single inputs take narrower neurons
+        narrow = replace(first, activation=widths[:2][-1])  # functions of single inputs need narrower neurons
         yield from (replace(narrow, density=density) for density in self.densities if density.additive)
 
     def variants(self, setting: Setting) -> Iterator[Setting]:
-        """Yield the settings that differ from ``setting`` in one thing."""
+        """Yield the settings that differ from ``setting`` in one entry."""
         for activation in _next_to(self.activations, setting.activation):
             yield replace(setting, activation=activation)
         for loss in self.losses_near(setting.loss):
@@ -98,7 +98,7 @@ class Space:
             yield replace(setting, source=source)
 
     def complements(self, setting: Setting) -> tuple[Setting, ...]:
-        """Return settings of a stage after axis-aligned neurons, for what these cannot represent."""
+        """Return settings of a stage after axis-aligned neurons, for functions that these cannot represent."""
         start = replace(setting, source=self.sources[-1], metric=self.metrics[0])
         return tuple(replace(start, density=density) for density in self.densities if not density.additive)
 
@@ -107,7 +107,7 @@ class Space:
         return tuple(dict.fromkeys((*_next_to(self.losses, loss), self.losses[0])))
 
     def estimates(self, setting: Setting) -> Iterator[Setting]:
-        """Yield settings that sample all neurons anew, from derivatives that a network estimates."""
+        """Yield settings that sample all neurons anew, from derivatives estimated by a network."""
         for density, metric in self.estimated:
             yield replace(setting, density=density, metric=metric, source=FromNetwork())
 

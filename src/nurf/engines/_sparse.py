@@ -1,4 +1,4 @@
-"""Fits with trained inner weights: as many neurons as a penalty allows."""
+"""Fits with trained inner weights, in which a penalty determines the number of neurons."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SparseStep(Stage):
     n_rounds : int
         Rounds of insertion, training and deletion.
     status : {"converged", "max_neurons", "max_rounds"}
-        Whether the tolerance was met, or what ended the step.
+        Whether the tolerance was met, or the limit that ended the step.
     """
 
     network: ShallowNetwork
@@ -65,14 +65,14 @@ class SparseStep(Stage):
 class SparseFit(ShallowFit):
     """A trained network, with all steps of the path over alpha in its history.
 
-    Here ``alpha`` is the factor of ``sum psi(|c_n|)`` itself.
+    ``alpha`` is the factor of ``sum psi(|c_n|)``, without the number of neurons.
     """
 
     history: tuple[SparseStep, ...] = ()
 
     @property
     def step(self) -> SparseStep:
-        """The step that was chosen."""
+        """The chosen step."""
         return next(step for step in self.history if step.network is self.network)
 
 
@@ -95,44 +95,45 @@ def fit_sparse(
 ) -> SparseFit:
     """Return the network that minimises ``L + alpha sum_n psi(|c_n|)``, with alpha chosen from a decreasing path.
 
-    Each step of the path starts from the network of the one before. A path that is not given ends early if two steps in
-    a row did not lower the estimated error by 1%, or if one is 5% above the best. Once there are ``max_neurons``, their
-    weights are trained with less and less penalty.
+    Each step of the path starts from the network of the previous step. The default path ends early if two steps in a
+    row did not lower the estimated error by 1%, or if an error is 5% above the best. Once there are ``max_neurons``,
+    their weights are trained with a decreasing penalty.
 
     Parameters
     ----------
     jet : Jet
         The data, scaled into the unit ball.
     activation : Activation
-        With one derivative more than the rows of the loss have, and one width. If widths are trained, they start from
-        widths up to ten times as large or small.
+        An activation with one width, and with one derivative more than the rows of the loss have. Trained widths start
+        between a tenth and ten times this width.
     rng : numpy.random.Generator
-        Where the searches for new neurons start.
+        Random numbers for the starting points of the searches for new neurons.
     alphas : sequence of float, optional
-        The path; by default ``alpha_max 4^-n``, n = 1, 2, .., with the smallest ``alpha_max`` for which no neuron pays.
+        The path; by default ``alpha_max 4^-n``, n = 1, 2, .., with the smallest ``alpha_max`` for which the network has
+        no neuron.
     penalty : Penalty, default LogPenalty()
     degree : int, optional
         Degree of the polynomial tail; by default one less than the order of the activation. -1 for none.
     loss : Loss, optional
-        How much derivatives count beside the values; by default not at all.
+        Weights of the derivatives relative to the values; zero by default.
     widths : bool, default False
         Whether widths are trained, one for each neuron.
     max_neurons : int, optional
-        The largest number of neurons. By default there is one weight for two rows (values and derivatives that count),
-        and a path that comes so far ends.
+        The largest number of neurons. By default there is one weight for two rows (values and derivatives in the loss),
+        and the path ends at this number.
     validation : Jet, optional
-        Rows on which, together with the training rows, alpha is chosen: the largest within 5% of the best (the paper's
-        rule). By default alpha is chosen by generalised cross-validation.
+        Validation rows. Together with the training rows they determine alpha: the largest within 5% of the best (the
+        paper's rule). By default alpha is chosen by generalised cross-validation.
     start : Hyperplanes, optional
         The first neurons; by default none.
     options : SparseOptions, optional
-        The numbers of the heuristic.
+        The options of the algorithm.
     watch : callable, optional
-        Called with each step of the path, as soon as it is there.
+        Called with each step of the path when it is finished.
     n_folds : int, default 0
-        Number of folds without each of which the network is trained once more, from where it is. The errors at the
-        samples of these folds are those of the fit, unless there are validation rows, and its ``crossfit`` says how
-        sure it is. Generalised cross-validation does not see that the neurons were placed where the samples are.
+        Number of folds. The trained network is trained further without each fold. The errors at the samples of the
+        folds are the errors of the fit, unless there are validation rows, and its ``crossfit`` has the uncertainty.
+        Generalised cross-validation is too optimistic, because it ignores that neurons were placed by the samples.
     """
     misfit = Misfit(jet, loss)
     misfit.require(activation)
@@ -185,7 +186,7 @@ def _crossfit(
     options: SparseOptions,
     n_folds: int,
 ) -> CrossFit:
-    """Return the cross-fit of a network that is trained once more without each of the folds, from where it is."""
+    """Return the cross-fit of a network, which is trained further without each of the folds."""
     start, size = in_columns(fit.network), fit.network.features.n_neurons
 
     def refit(part: Jet) -> ShallowNetwork:
@@ -203,13 +204,13 @@ def in_columns(network: ShallowNetwork) -> ShallowNetwork:
 
 
 def in_shape_of(network: ShallowNetwork, trained: ShallowNetwork) -> ShallowNetwork:
-    """Return the trained network with the outputs of ``network``: one without an axis, or several."""
+    """Return the trained network with the output shape of ``network``: () or (k,)."""
     rows, (_, *outputs) = len(trained.coefficients), network.coefficients.shape
     return ShallowNetwork(trained.features, trained.coefficients.reshape(rows, *outputs))
 
 
 def inner_bounds(jet: Jet, activation: Activation, options: SparseOptions) -> Bounds:
-    """Return the inner weights among which neurons are searched: their hyperplanes meet the ball of the data."""
+    """Return the bounds of the search for neurons, whose hyperplanes meet the ball of the data."""
     max_offset = float(np.sqrt((jet.X**2).sum(axis=1).max()))
     width = float(np.mean(activation.scale))
     return Bounds(max_offset or 1.0, width / options.width_range, width * options.width_range)
@@ -220,7 +221,7 @@ def _no_hyperplanes(jet: Jet) -> Hyperplanes:
 
 
 def _first_network(misfit: Misfit, features: Features) -> ShallowNetwork:
-    """Return the network of the first features, its outer weights found by ridge regression; the tail if alone."""
+    """Return the network of the first features, with outer weights from ridge regression, or the tail alone."""
     if features.n_neurons:
         coefficients = fit_outer(features, misfit.jet, loss=misfit.loss).network.coefficients
     else:
@@ -232,7 +233,7 @@ def _first_network(misfit: Misfit, features: Features) -> ShallowNetwork:
 def _path(
     objective: Objective, degree: int, activation: Activation, rng: np.random.Generator, options: SparseOptions
 ) -> Array:
-    """Return the alphas from that on for which the first neuron pays: the largest certificate of the tail alone."""
+    """Return the default path of alphas, below the largest certificate of the tail (the smallest without neurons)."""
     misfit = objective.misfit
     tail = _first_network(misfit, Features(_no_hyperplanes(misfit.jet), activation, degree))
     peaks = search_peaks(objective.at(tail), activation, rng, options.search)
@@ -261,8 +262,8 @@ def _step(solution: SparseSolution, objective: Objective, seconds: float, valida
 def estimated_errors(point: JointPoint, validation: Jet | None) -> Array:
     """Return the root mean square errors of the values of training and validation rows together, of shape (k,).
 
-    Without validation rows it is that of generalised cross-validation, ``RSS / n / (1 - m / (n k))^2``, where ``m`` is
-    the number of weights that the values determine.
+    Without validation rows the mean square is estimated by generalised cross-validation, ``RSS / n / (1 - m / (n
+    k))^2``, where ``m`` is the number of weights that the values determine.
     """
     jet = point.objective.misfit.jet.with_values()
     total, weight = _squares(point.network, jet), float(jet.weights(0).sum())
@@ -274,7 +275,7 @@ def estimated_errors(point: JointPoint, validation: Jet | None) -> Array:
 
 
 def _count(jet: Jet, loss: Loss) -> float:
-    """Return the number of values and derivatives that count, of all outputs."""
+    """Return the number of values and derivatives in the loss, of all outputs."""
     return row_count(jet, loss) * jet.y.size / len(jet)
 
 
@@ -285,7 +286,7 @@ def _squares(network: ShallowNetwork, jet: Jet) -> Array:
 
 
 def _no_better(steps: list[SparseStep], options: SparseOptions) -> bool:
-    """Return whether the last error is clearly above the best one, or the last ones hardly lowered it."""
+    """Return whether the last error is clearly above the best error, or the last steps hardly lowered it."""
     errors, patience = [step.error for step in steps], options.path_patience
     stale = len(errors) > patience and min(errors[-patience:]) >= (1 - options.path_gain) * min(errors[:-patience])
     return stale or errors[-1] > (1 + TOLERANCE) * min(errors)
@@ -300,10 +301,10 @@ class SparseEngine(Engine):
     jet : Jet
         The data, scaled.
     run : callable
-        Returns the fit; it is called with what is to be called after each step of the path, and with a fit whose
-        neurons and alpha it starts from, or None.
+        Returns the fit. Its arguments are a function to call after each step of the path, and an earlier fit whose
+        neurons and alpha are used, or None.
     validation : Jet, optional
-        Rows that judge in place of folds.
+        Rows that judge instead of folds.
     policy : Policy
     clock : Clock
     """
@@ -323,7 +324,7 @@ class SparseEngine(Engine):
         yield "path"
 
     def judge(self, candidate: Hashable, size: int, before: Judged | None = None) -> Judged:
-        """Return the network and its errors at samples of folds without which it is trained once more."""
+        """Return the network and its errors at the samples of the folds, after further training without each fold."""
         self.clock.check()
         return self._judged(candidate, size, None)
 

@@ -1,4 +1,4 @@
-"""Fits in stages: sample neurons, find all outer weights, and go on from there (paper, section 4.5)."""
+"""Fits in stages, in each of which neurons are sampled and all outer weights are found (paper, section 4.5)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from nurf.solvers import VALUES_ONLY, Loss, Rule
 from nurf.solvers.ridge import LeastSquares
 
 Samplings = dict[tuple[Source, Density, Metric], "Sampling"]
-SMALL = 100  # neurons up to which a stage that does not help is no reason to stop
+SMALL = 100  # with fewer neurons, a stage without improvement is no reason to stop
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is fitted, and what all stages share.
+    """The data of a fit, and the settings that all stages share.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ class Task:
 
     @cached_property
     def samplings(self) -> Samplings:
-        """How neurons are sampled from the data, prepared once."""
+        """Prepared densities for sampling from the data."""
         return {}
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The neurons at the end of a stage. They are fitted when that is needed: some sources do not ask for a network."""
+    """The neurons at the end of a stage, which are fitted only when needed: some sources do not use a network."""
 
     task: Task
     problem: LeastSquares
@@ -76,7 +76,7 @@ class State:
 
     @cached_property
     def samplings(self) -> Samplings:
-        """How further neurons are sampled from the network, prepared once."""
+        """Prepared densities for sampling further neurons from the network."""
         return {}
 
     @property
@@ -86,13 +86,13 @@ class State:
 
     @cached_property
     def resolved(self) -> ShallowFit:
-        """The best fit along the path of alphas that is given, or that a Gram matrix can resolve."""
+        """The best fit along the given path of alphas, or along the default path that a Gram matrix can resolve."""
         task = self.task
         return fit_resolved(self.problem, self.setting.loss, task.alphas, task.rule, task.max_precise_operations)
 
     @cached_property
     def refined(self) -> ShallowFit:
-        """The best fit along this path and smaller alphas."""
+        """The best fit along the path of ``resolved`` and smaller alphas."""
         return fit_refined(self.resolved, self.problem, self.task.rule)
 
     def refines(self, alpha: float) -> bool:
@@ -101,12 +101,12 @@ class State:
         return small and self.problem.precise_cost(self.setting.loss) <= self.task.max_precise_operations
 
     def with_loss(self, loss: Loss, alphas: Array | None = None) -> State:
-        """Return the same neurons, to be fitted with another loss, or with other alphas."""
+        """Return the neurons, to be fitted with another loss, or with other alphas."""
         task = self.task if alphas is None else replace(self.task, alphas=alphas)
         return replace(self, task=task, setting=replace(self.setting, loss=loss))
 
     def networks(self) -> Iterator[ShallowNetwork]:
-        """Yield the network of the fit, and those of larger and larger alphas, which vary less and less."""
+        """Yield the network of the fit, followed by networks with increasing alphas, which vary less."""
         yield self.fit.network
         alphas = np.sort(ALPHAS[self.fit.alpha < ALPHAS])
         if not len(alphas):
@@ -116,14 +116,14 @@ class State:
             yield replace(self.fit.network, coefficients=coefficients.reshape(self.fit.network.coefficients.shape))
 
     def stage(self, seconds: float) -> Stage:
-        """Return what the stage was."""
+        """Return the record of the stage."""
         fit = self.fit
         size = fit.network.features.n_neurons
         return Stage(size, fit.error, fit.alpha, seconds, self.setting, self.fallback, fit.convergence)
 
 
 def grow(task: Task, state: State | None, setting: Setting, size: int, rng: np.random.Generator) -> State:
-    """Return the neurons after one more stage: those of ``state``, if its source keeps them, and new ones."""
+    """Return the neurons after one more stage: new neurons, and the neurons of ``state`` if the source keeps them."""
     kept = state.problem if state is not None and setting.source.keeps_neurons else None
     n_new = size - (0 if kept is None else kept.features.n_neurons)
     networks = state.networks() if state is not None and setting.source.derived else ()
@@ -150,7 +150,7 @@ class Sampling:
     density : PreparedDensity
     metric : InputMap or None
     fallback : str or None
-        Why neurons are not sampled as the setting says, if they are not.
+        The reason, if neurons are not sampled by the setting.
     """
 
     density: PreparedDensity
@@ -159,10 +159,9 @@ class Sampling:
 
     @classmethod
     def of(cls, jet: Jet, setting: Setting, domain: Domain | None = None, fallback: str | None = None) -> Sampling:
-        """Return how neurons are sampled from a jet, as the setting says.
+        """Return the sampling of neurons from a jet by a setting.
 
-        If the derivatives of a residual or of a network are all zero, they show no direction, and hyperplanes are
-        sampled uniformly.
+        If the derivatives of a residual or of a network are all zero, hyperplanes are sampled uniformly.
         """
         density = setting.density
         metric = setting.metric.prepare(jet) if setting.metric.needs <= jet.known else None
@@ -174,7 +173,7 @@ class Sampling:
         return cls(prepared, metric, fallback)
 
     def features(self, setting: Setting, n: int, rng: np.random.Generator) -> Features:
-        """Return ``n`` neurons. This is the one place in which neurons are sampled."""
+        """Return ``n`` neurons. All sampled neurons come from here."""
         planes = self.density.sample(n, rng)
         activation = setting.activation.multiscale(n, setting.width_ratio, rng)
         if self.metric is not None:
@@ -191,7 +190,7 @@ def sample_features(
     *,
     domain: Domain | None = None,
 ) -> tuple[Features, str | None]:
-    """Return ``n`` neurons, sampled as the setting says, and why they were sampled uniformly, if they were."""
+    """Return ``n`` neurons, sampled by the setting, and the reason if they were sampled uniformly instead."""
     sampling = Sampling.of(jet, setting, domain)
     return sampling.features(setting, n, rng), sampling.fallback
 
@@ -247,10 +246,10 @@ def fit_adaptive(
     patience: int = 2,
     improvement: float = 0.01,
 ) -> ShallowFit:
-    """Return a network whose neurons are sampled in stages, each from the density of the residual of the one before.
+    """Return a network whose neurons are sampled in stages, each from the density of the previous residual.
 
-    The first stage samples from ``density`` of the data, each later one from that of the residual ``f - network``
-    (``FromResidual``). All outer weights are found anew in each stage.
+    The first stage samples from ``density`` of the data, later stages from ``density`` of the residual ``f - network``
+    (``FromResidual``). Each stage finds all outer weights anew.
 
     Parameters
     ----------
@@ -259,14 +258,14 @@ def fit_adaptive(
     counts : increasing sequence of int
         The number of neurons after each stage; see ``stage_counts``.
     patience : int, default 2
-        Stop after this many stages in a row that did not improve the error. Stages up to 100 neurons do not count.
+        Stop after this number of stages in a row without improvement. Stages up to 100 neurons do not count.
     improvement : float, default 0.01
-        Share by which a stage must lower the error to count.
+        Relative decrease of the error that counts as an improvement.
 
     Returns
     -------
     ShallowFit
-        The stage of the smallest error, with the history of all stages.
+        The stage with the smallest error, with the history of all stages.
     """
     counts = _checked(counts)
     source = FromResidual() if len(counts) > 1 else FromData()
@@ -293,7 +292,7 @@ def fit_adaptive(
 
 
 def require_derivatives(activation: Activation, kinds: frozenset[str]) -> None:
-    """Raise an error unless networks of the activation have derivatives of these kinds, as residuals must have."""
+    """Raise an error unless networks of the activation have derivatives of these kinds, which residuals need."""
     for order, kind in DERIVATIVE_KINDS.items():
         if kind in kinds:
             activation.require(order)
@@ -302,26 +301,26 @@ def require_derivatives(activation: Activation, kinds: frozenset[str]) -> None:
 def stage_counts(n_neurons: int, growth: float, n_initial: int | None = None) -> list[int]:
     """Return ``ceil(growth^i n_initial)`` for i = 0, 1, ... below ``n_neurons``, and ``n_neurons`` at the end.
 
-    By default there are four stages, the first with ``n_neurons / growth^3``.
+    By default there are four stages, the first with ``n_neurons / growth^3`` neurons.
 
     >>> stage_counts(1000, growth=2.0)
     [125, 250, 500, 1000]
     """
     if not (np.isfinite(growth) and growth > 1):
         raise ValueError(f"`growth` must be a number > 1, got {growth!r}")
-    growth = min(growth, n_neurons + 1.0)  # more makes no difference
+    growth = min(growth, n_neurons + 1.0)  # larger factors make no difference
     first = _whole(n_neurons / growth**3) if n_initial is None else n_initial
     sizes = (_whole(first * growth**i) for i in count())
     return [*dict.fromkeys(takewhile(lambda size: size < n_neurons, sizes)), n_neurons]
 
 
 def _whole(size: float) -> int:
-    """Return the size rounded up; a rounding error above a whole number does not count."""
+    """Return the size rounded up, except for rounding errors above a whole number."""
     return int(np.ceil(round(size, 9)))
 
 
 def _rows_to_sample(jet: Jet, n: int | None) -> Index:
-    """Return at most ``n`` rows to sample from, of those whose derivatives are known if there are any."""
+    """Return at most ``n`` rows to sample from, with known derivatives if there are any."""
     if n is None or len(jet) <= n:
         return np.arange(len(jet))
     known = np.zeros(len(jet), bool)

@@ -1,4 +1,4 @@
-"""Deep networks, all weights trained: cycles of training without a fold, and a last one with all rows."""
+"""Deep networks with all weights trained: cycles of training without a fold, and a last cycle with all rows."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.trained import Run, Trainer, TrainingRows
 
 NO_FOLD = -1
-MORE_CYCLES = 20  # of which each is twice as long as the one before
-LOSS_SHARE = 0.1  # of the steps of a cycle, the last ones, whose mean loss is that of the cycle
+MORE_CYCLES = 20  # each twice as long as the previous one
+LOSS_SHARE = 0.1  # the mean loss of this share of the last steps is the loss of a cycle
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """The runs of a setting, one without each fold, and the cycles so far."""
+    """The runs of a setting, one for each held-out fold, and the cycles so far."""
 
     runs: tuple[Run, ...]
     history: tuple[DeepCycle, ...]
@@ -62,18 +62,18 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What the runs are trained on, and the rows that judge them.
+    """The training data of the runs, and the rows that judge them.
 
     Parameters
     ----------
     rows : tuple of Jet
         The data of each run, in training units.
     held_out : tuple of array of shape (n,)
-        The masks of the samples that each run does not see.
+        The masks of the samples that each run holds out.
     numbers : tuple of int
-        The numbers of their folds.
+        The folds that the runs hold out.
     fold_of : array of shape (n,)
-        The fold of each sample; -1 if all runs see it.
+        The fold of each sample; -1 if no run holds it out.
     n_folds : int
     """
 
@@ -100,11 +100,11 @@ class TrainedEngine(Engine):
     entropy : tuple of int
         Seed of the random numbers.
     validation : Jet, optional
-        Rows that judge in place of folds. Then all rows of ``jet`` are trained from the beginning.
+        Rows that judge instead of folds. All rows of ``jet`` are then trained from the beginning.
     start : DeepFit, optional
-        A fit to go on from, with its setting. Rows that it held out are held out again, and new ones are assigned.
+        A fit to continue, with its setting. Its held-out rows are held out again, and new rows are assigned to folds.
     longer : bool
-        Whether longer and longer cycles follow, until the clock ends them.
+        Whether cycles of increasing length follow, until the deadline.
     policy : Policy
     clock : Clock
     """
@@ -123,12 +123,12 @@ class TrainedEngine(Engine):
 
     @cached_property
     def units(self) -> Scaling:
-        """The units of the training, in those of the data."""
+        """The scaling from the units of the data to the units of the training."""
         return training_units(self.jet) if self.start is None else self.start.units
 
     @cached_property
     def efforts(self) -> tuple[Effort, ...]:
-        """A short cycle and a long one; or longer and longer ones; or one, if no rows judge."""
+        """Efforts: a short and a long cycle, or cycles of increasing length, or one cycle if no rows judge."""
         n_steps, options = self.spec.n_steps, self.spec.options
         short = options.cycle(options.race_share, n_steps)
         if not self._judges:
@@ -143,7 +143,7 @@ class TrainedEngine(Engine):
 
     @cached_property
     def parts(self) -> Parts:
-        """What the runs are trained on: all rows, or those without a fold."""
+        """The training data of the runs: all rows, or the rows without a fold."""
         jet, data = self.jet, self.units(self.jet)
         everything = Parts((data,), (), (0,), np.full(len(jet), NO_FOLD), 1)
         if self.validation is not None or np.count_nonzero(jet.has_value) < MIN_ERRORS:
@@ -161,16 +161,16 @@ class TrainedEngine(Engine):
         return Parts(rows, tuple(held.values()), tuple(held), fold_of, max(n_folds, 2))
 
     def candidates(self) -> Iterator[DeepSetting]:
-        """Yield the settings; without rows that judge, the first one."""
+        """Yield the settings; only the first one if no rows judge."""
         settings = self.spec.settings if self.start is None else (self.start.setting,)
         yield from settings if self._judges else settings[:1]
 
     def family(self, candidate: Hashable) -> Hashable:
-        """Return the setting."""
+        """Return the family of a candidate, which is its setting."""
         return candidate
 
     def judge(self, candidate: Any, size: int, before: Judged | None = None) -> Judged:
-        """Return a setting after a cycle of ``size`` steps, and its errors at rows that do not train."""
+        """Return a setting after a cycle of ``size`` steps, and its errors at held-out rows."""
         began = time.perf_counter()
         runs = self._first(candidate) if before is None else before.found
         trainer = self._trainer(candidate)
@@ -196,7 +196,7 @@ class TrainedEngine(Engine):
         return Attempt(self.name, data, label, judged.size, judged.error, judged.seconds, setting.loss)
 
     def fit(self, judged: Judged, given: Jet) -> DeepFit:
-        """Return the network after a last cycle with all rows, with its errors at rows that did not train before."""
+        """Return the network after a last cycle with all rows, with its errors at rows held out before."""
         setting: DeepSetting = judged.candidate  # type: ignore[assignment]
         runs: Runs = judged.found
         run, history = runs.runs[0], runs.history
@@ -225,7 +225,7 @@ class TrainedEngine(Engine):
         return np.random.default_rng([*self.entropy, *key])
 
     def _first(self, setting: DeepSetting) -> Runs:
-        """Return the runs of a setting before the first step; those of all settings have the same random numbers."""
+        """Return the runs of a setting before the first step; all settings use the same random numbers."""
         trainer = self.spec.trainer
         if self.start is not None:
             networks = self.start.folds.networks if self.parts.held_out else (self.start.network,)
@@ -252,7 +252,7 @@ class TrainedEngine(Engine):
         return trainer.advance(start, rows, n_steps, n_steps, self._stream(*key), self.clock.check)
 
     def _evidence(self, runs: tuple[Run, ...]) -> Evidence:
-        """Return the errors at rows that do not train: those of the folds, or validation rows behind all others."""
+        """Return the errors at held-out rows, or at validation rows, which come last."""
         jet, networks = self.jet, [self._network(run) for run in runs]
         errors = np.full((len(jet), jet.y[:1].size), np.nan)
         for network, rows in zip(networks, self.parts.held_out, strict=False):
@@ -262,12 +262,12 @@ class TrainedEngine(Engine):
         return Evidence.at(jet, errors, others)
 
     def _on_all_rows(self, setting: DeepSetting, runs: Runs) -> tuple[Run, tuple[DeepCycle, ...]]:
-        """Return the run after the last cycle, from the run without the first fold on, if there is time for it."""
+        """Return the run after the last cycle, which continues the run without the first fold, if there is time."""
         options, began = self.spec.options, time.perf_counter()
         n_steps = options.cycle(options.last_share, runs.n_steps)
         trainer = self._trainer(setting).slower(options.last_rate)
         try:
-            engine = replace(self, clock=NO_LIMIT) if self.longer else self  # their cycles end with the clock
+            engine = replace(self, clock=NO_LIMIT) if self.longer else self  # longer cycles end at the deadline
             run = engine._cycle(trainer, setting, runs.runs[0], self.units(self.jet), n_steps, (3,))
         except TimeUpError:
             return runs.runs[0], runs.history
@@ -297,7 +297,7 @@ def fit_trained(
     spec : DeepSpec
     rng : numpy.random.Generator
     validation : Jet, optional
-        Rows that judge in place of folds. Then all rows of ``jet`` are trained from the beginning.
+        Rows that judge instead of folds. All rows of ``jet`` are then trained from the beginning.
     watch : callable, optional
         Called with each attempt.
     """
@@ -312,6 +312,6 @@ def last_loss(runs: tuple[Run, ...]) -> float:
 
 
 def network_in_training_units(network: DeepNetwork, units: Scaling) -> DeepNetwork:
-    """Return a network of the units of the data as one in training units, which only scale the inputs."""
+    """Return a network with inputs in training units, from a network in the units of the data."""
     scale = 1 / units.x_scale
     return network.in_units_of(replace(units, x_center=-units.x_center * scale, x_scale=scale))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -37,27 +37,27 @@ from nurf.solvers.process import (
     row_total,
 )
 
-START_NOISE = 1e-6  # variance of a start for data whose noise is small
-CROSSED_ROWS = 200  # from which scales are learned without a fold, at most: they need not be the best
+START_NOISE = 1e-6  # variance of the noise of a start, for data with little noise
+CROSSED_ROWS = 200  # at most these are used to learn scales without a fold, which need not be the best scales
 
 
 @dataclass(frozen=True, eq=False)
 class Average:
-    """Processes with learned scales and noise, and how they are averaged.
+    """Processes with learned scales and noise, and their weights in an average.
 
     Parameters
     ----------
     members : tuple of Candidate
-        Kernels and maps that are averaged, the one with the largest weight first.
+        The averaged kernels and maps, the largest weight first.
     weights : array of shape (m,)
     processes : tuple of Process
-        The members, given the samples.
+        The processes of the members, given the samples.
     held_out : HeldOutErrors
-        Errors of the average at samples that it did not see.
+        Errors of the average at left-out samples.
     jet : Jet
         The samples.
     optimism : array of shape (k,)
-        The factor by which errors of samples that leave in closed form are too small.
+        The factor by which leave-one-out errors in closed form are too small.
     """
 
     members: tuple[Candidate, ...]
@@ -73,7 +73,7 @@ class Average:
 
     @property
     def label(self) -> str:
-        """All members, with their weights if there are several."""
+        """The members in words, with their weights if there are several."""
         if len(self.members) == 1:
             return str(self.members[0])
         return "; ".join(f"{weight:.0%} {each}" for weight, each in zip(self.weights, self.members, strict=True))
@@ -98,20 +98,22 @@ class WideEngine(Engine):
     degree : int
         Degree of the mean.
     criterion : Criterion
-        What is minimised.
+        The criterion that scales and noise minimise.
     learning : Learning
     max_rows : int
-        The largest number of values and derivatives that are fitted (``thinned``); other samples judge.
+        The largest number of fitted values and derivatives (``thinned``); other samples judge.
     validation : Jet, optional
-        Samples that judge in place of the fitted ones.
+        Samples that judge instead of the fitted ones.
     diagonal : bool
-        Whether a scale for each input may be learned.
+        Whether maps with a scale for each input are candidates.
     rank : int
-        The number of directions of the linear map that may be learned; 0 for none.
+        The number of directions of a linear map as a candidate; 0 for none.
     data : str
         "all data" or "values alone".
     policy : Policy
     clock : Clock
+    finish : callable, optional
+        What is done with the fit in the end.
     """
 
     jet: Jet
@@ -126,11 +128,12 @@ class WideEngine(Engine):
     data: str = "all data"
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
+    finish: Callable[[WideFit], WideFit] | None = None
     name = "wide"
 
     @property
     def first_step(self) -> int:  # type: ignore[override]
-        """The step after that of sampled networks; one later with derivatives, of which each is a row."""
+        """The first step of the schedule: after sampled networks, and one later with derivatives, which add rows."""
         return 2 if self.jet.known else 1
 
     @cached_property
@@ -139,12 +142,12 @@ class WideEngine(Engine):
 
     @property
     def fitted(self) -> Jet:
-        """The samples that are fitted."""
+        """The fitted samples."""
         return self._thinned[0]
 
     @cached_property
     def efforts(self) -> tuple[Effort, ...]:
-        """Scales are learned on few samples first."""
+        """Efforts: scales are learned from increasing numbers of samples."""
         return tuple(Effort(size) for size in self.learning.sizes(self.fitted))
 
     def candidates(self) -> Iterator[str]:
@@ -156,10 +159,10 @@ class WideEngine(Engine):
         return Attempt(self.name, self.data, str(judged.found), judged.size, judged.error, judged.seconds)
 
     def judge(self, candidate: Hashable, size: int, before: Judged | None = None) -> Judged:
-        """Return the candidate with scales learned on ``size`` samples, and its errors at samples that it did not see.
+        """Return the candidate with scales learned from ``size`` samples, and its errors at left-out samples.
 
-        On a part of the samples, those outside judge. On all of them each leaves in turn, in closed form. With few rows
-        for each scale, the scales are those that were learned without the fold of the sample.
+        If a part of the samples is fitted, the others judge. If all are fitted, each is left out in turn in closed
+        form; with few rows for each scale, with scales that were learned without the fold of the sample.
         """
         self.clock.check()
         start, last = time.perf_counter(), self.efforts[-1]
@@ -174,10 +177,10 @@ class WideEngine(Engine):
     def again(self, fit: WideFit) -> Judged:
         """Return the kernels of an earlier fit, with its scales and noise, given all samples.
 
-        With up to 20% more samples, errors of six functions were 0.86 to 1.11 times those of a new fit (0.07 times
-        where the new fit was bad). With twice as many they were 0.3 to 2.2 times as large, with four further steps 0.3
-        to 1.9 times. Scales that know the samples are judged in closed form, with the factor by which that was too
-        small before.
+        With up to 20% more samples, errors of six functions were 0.86 to 1.11 times the errors of a new fit (0.07 times
+        where the new fit was bad). With twice the samples they were 0.3 to 2.2 times as large, with four further steps
+        0.3 to 1.9 times. Errors are leave-one-out errors in closed form, times the factor of the earlier fit by which
+        these are too small.
         """
         start, size = time.perf_counter(), len(self.fitted)
         members = [
@@ -198,13 +201,14 @@ class WideEngine(Engine):
         noise = np.stack([Hyperparameters(each.metric, each.noise).separate.noise for each in average.processes])
         variances = np.stack([process.variances for process in average.processes])
         degree = average.processes[0].rows.degree
-        return WideFit(
+        fit = WideFit(
             network=average.network,
-            output_errors=judged.evidence.output_errors,
+            output_errors=judged.evidence.of_values.output_errors,
             posterior=ProcessPosterior(average.network, average.jet, noise, variances, degree, average.held_out),
             label=average.label,
             optimism=average.optimism,
         )
+        return fit if self.finish is None else self.finish(fit)
 
     @cached_property
     def units(self) -> Array:
@@ -213,7 +217,7 @@ class WideEngine(Engine):
         return np.asarray(1 / np.where(deviations > 0, deviations, 1.0))
 
     def _part(self, n_samples: int) -> Index:
-        """Return the numbers of evenly spaced samples among those that are fitted, with and without values."""
+        """Return the indices of evenly spaced samples among the fitted samples, with and without values."""
         share = min(1.0, n_samples / len(self.fitted))
         valued = self.fitted.has_value
         chosen = [spaced(np.flatnonzero(kind), int(np.ceil(share * kind.sum()))) for kind in (valued, ~valued)]
@@ -223,7 +227,7 @@ class WideEngine(Engine):
         return candidate.learned(rows, self.criterion, self.learning.prior, n_steps, self.clock)
 
     def _average(self, index: Index, members: Sequence[Candidate], final: bool) -> Average:
-        """Return the average that is learned on some samples: by its members, or by all candidates at first."""
+        """Return the average learned from some samples, from given members, or from all candidates without members."""
         keep_freed_memory()
         jet = self.fitted[index]
         rows = ProcessRows.of(jet, self.degree)
@@ -231,7 +235,7 @@ class WideEngine(Engine):
         return self._averaged(learned, jet, rows, final)
 
     def _averaged(self, learned: Sequence[Candidate], jet: Jet, rows: ProcessRows, final: bool) -> Average:
-        """Return the average of the best candidates, and its errors at samples that it did not see."""
+        """Return the average of the best candidates, with its errors at left-out samples."""
         learning = self.learning
         processes = [candidate.process(rows) for candidate in learned]
         errors = [each.error(process) for process, each in zip(processes, learned, strict=True)]
@@ -242,18 +246,18 @@ class WideEngine(Engine):
         parts = closed = [HeldOutErrors.one_by_one(processes[i], jet.n_features) for i in order]
         if final and self._knows_samples(kept[0], rows):
             parts = self._crossed(kept, parts, jet, rows)
-        if len(parts[0].errors) >= MIN_ERRORS:  # fewer errors tell nothing
+        if len(parts[0].errors) >= MIN_ERRORS:  # fewer errors are no evidence
             parts = [part.at_least(_residuals(processes[i], jet)) for i, part in zip(order, parts, strict=True)]
         held_out, expected = (HeldOutErrors.mixed(each, weights) for each in (parts, closed))
-        held_out = held_out.with_deviations(expected)  # without a fold, members differ by more than they do for users
+        held_out = held_out.with_deviations(expected)  # members differ more without a fold than in the final fit
         processes = [processes[i] for i in order]
         return Average(kept, weights, tuple(processes), held_out, jet, held_out.size_over(expected))
 
     def _further(self, members: Sequence[Candidate], jet: Jet, rows: ProcessRows) -> list[Candidate]:
-        """Return members that were learned on few samples, learned on more.
+        """Return members learned from few samples after further steps on more samples.
 
         Up to about ``learning.few_rows``, most steps are taken on some of the samples, with the geometric mean of both
-        numbers of rows. With more rows than any part has, scales and noise stay.
+        numbers of rows. With more rows than any part has, scales and noise are kept.
         """
         learning = self.learning
         if len(rows) > learning.rows[-1] / learning.part:
@@ -267,10 +271,10 @@ class WideEngine(Engine):
         return list(members)
 
     def _first(self, jet: Jet, rows: ProcessRows) -> list[Candidate]:
-        """Return all kernels and maps, learned on some samples.
+        """Return all kernels and maps, learned from some samples.
 
-        The first kernel is learned from the best start, with one noise of all partial derivatives and with one for each
-        of them, and the better of both gives the others their start.
+        The first kernel is learned from the best start, with a common noise of all partial derivatives and with a noise
+        for each of them. The better of both is the start for the other kernels.
         """
         learning, (n_starts, n_steps) = self.learning, self.learning.first(len(rows))
         first = self._learned(_started(self.kernels[0], self, rows, jet, n_starts), rows, n_steps)
@@ -286,9 +290,9 @@ class WideEngine(Engine):
         return [*learned, *mapped] if self.diagonal else mapped
 
     def _knows_samples(self, candidate: Candidate, rows: ProcessRows) -> bool:
-        """Return whether scales were learned from so few values that they know single samples.
+        """Return whether scales were learned from so few values that they depend on single samples.
 
-        Derivatives do not count, so that fits with them and to the values alone are judged in the same way.
+        Derivatives do not count, so that fits with and without derivatives are judged in the same way.
         """
         n_values = int(np.count_nonzero(rows.orders == 0))
         few = n_values < self.policy.rows_per_parameter * candidate.n_coordinates
@@ -297,12 +301,12 @@ class WideEngine(Engine):
     def _crossed(
         self, members: Sequence[Candidate], expected: Sequence[HeldOutErrors], jet: Jet, rows: ProcessRows
     ) -> list[HeldOutErrors]:
-        """Return the errors of members at each sample if it is left out, with scales learned without its fold.
+        """Return the leave-one-out errors of members, with scales learned without the fold of the sample.
 
         ``expected`` are the errors in closed form, with the scales of all samples. Scales are learned for the first
-        member, and the errors of the others change by as much: reported errors were within 1/3..3 of the true ones as
-        often as with scales that were learned for each member (57% and 57%, 68% and 68% with 10 samples for each
-        input), and less often (49%) if other kernels took the scales that give slopes the same mean square.
+        member, and the errors of the other members are changed by the same factors. Reported errors were within 1/3..3
+        of the true errors in 57% and 68% of the fits (with 10 samples for each input), as with scales learned for each
+        member, but only in 49% if other kernels used converted scales.
         """
         fold_of = assign_folds(jet, self.policy.n_folds)
         folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
@@ -310,13 +314,13 @@ class WideEngine(Engine):
             return list(expected)
         processes = [self._relearned(members[0], jet[~fold]).process(rows) for fold in folds]
         parts = [HeldOutErrors.one_by_one(process, jet.n_features) for process in processes]
-        crossed = HeldOutErrors.of_folds(parts, folds, jet.has_value, expected[0])
+        crossed = HeldOutErrors.of_folds(parts, folds, rows.judging, expected[0])
         return [own.changed(expected[0], crossed) for own in expected]
 
     def _relearned(self, member: Candidate, jet: Jet) -> Candidate:
-        """Return a candidate whose scales are learned on other data, from the best start.
+        """Return a candidate whose scales are learned from other data, from the best start.
 
-        What was learned on all data must not be a start: it knows the samples that are left out.
+        Scales learned from all data must not be a start, because they depend on the left-out samples.
         """
         share = CROSSED_ROWS / row_total(jet)
         jet = jet if share >= 1 else jet[spaced(np.arange(len(jet)), max(1, int(share * len(jet))))]
@@ -325,35 +329,34 @@ class WideEngine(Engine):
         return self._learned(_mapped(found, self, rows, jet), rows, n_steps) if member.mapped else found
 
     def _evidence(self, average: Average, index: Index) -> Evidence:
-        """Return the errors of an average at samples that it did not see.
+        """Return the errors of an average at left-out samples.
 
-        If all samples are fitted, each leaves in turn; if a part of them is, the others judge: those that are fitted
-        were chosen as far apart as possible, and are predicted worse than others.
+        If all samples are fitted, each is left out in turn. If a part is fitted, the others judge, because the fitted
+        samples are as far apart as possible, so that their leave-one-out errors are larger than typical errors.
         """
         jet, fitted = self.jet, self._thinned[1][index]
-        errors, outside = np.full((len(jet), jet.y[:1].size), np.nan), jet.has_value.copy()
+        errors, outside = np.full((len(jet), jet.y[:1].size), np.nan), jet.has_target.copy()
         outside[fitted] = False
         if outside.any():
             errors[outside] = average.network.errors(jet[outside])
         elif len(average.held_out.errors) >= MIN_ERRORS:
-            errors[fitted[jet.has_value[fitted]]] = average.held_out.errors
+            errors[fitted[average.processes[0].rows.judging]] = average.held_out.errors
         others = None if self.validation is None else (self.validation, average.network.errors(self.validation))
         return Evidence.at(jet, errors, others)
 
 
 def _residuals(process: Process, jet: Jet) -> Array:
-    """Return the errors of the process at the values that it was fitted to, of shape (m, k)."""
-    valued = jet.with_values()
-    return np.asarray(valued.y - process.network(jet.y.shape[1:]).value(valued.X)).reshape(len(valued), -1)
+    """Return the residuals of the process at the fitted values and sums, of shape (m, k)."""
+    return process.network(jet.y.shape[1:]).errors(jet[process.rows.judging])
 
 
 def _best(candidates: Iterable[Candidate], rows: ProcessRows) -> Candidate:
-    """Return the candidate of the smallest error."""
+    """Return the candidate with the smallest error."""
     return min(candidates, key=lambda each: each.error(each.process(rows)))
 
 
 def _as_candidate(network: KernelNetwork, noise: Array, units: Array, n_rows: int) -> Candidate:
-    """Return the candidate that a member of an earlier fit was."""
+    """Return a member of an earlier fit as a candidate."""
     metric, partials = network.metric, noise[1:-1]
     diagonal = np.array_equal(metric, np.diag(np.diag(metric)))
     if np.all(partials == partials[0]):
@@ -371,7 +374,7 @@ def _started(
 ) -> Candidate:
     """Return a candidate with a scale for each input, after a few steps from the best of several starts.
 
-    Partial derivatives have the same noise, or ``separate`` ones.
+    Partial derivatives share one noise, or have ``separate`` ones.
     """
     scales = InputScales(engine.units)
     found = [start.separate if separate else start for start in starts(jet, engine.units, kernel)]
@@ -383,10 +386,10 @@ def _started(
 
 
 def _mapped(scaled: Candidate, engine: WideEngine, rows: ProcessRows, jet: Jet) -> Candidate:
-    """Return a candidate with a linear map: to the leading directions of the gradients, or any map if they are all.
+    """Return a candidate with a linear map to the leading directions of the gradients, or with a full linear map.
 
-    Gradients that are not known are those of the process with scales. It starts with the lengths of the gradients, or
-    with these times the factor for which the map is as large as the scales; with the noise of the scales, or more.
+    Unknown gradients are replaced by gradients of the process with scales. Starts are the map with the sizes of the
+    gradients, and the same map with the norm of the scales, with the noise of the scales or more noise.
     """
     scales = LinearMap(engine.units, engine.rank)
     if engine.rank == jet.n_features:
@@ -409,11 +412,11 @@ class WideFit(Fit):
     ----------
     network : KernelAverage
     posterior : ProcessPosterior
-        The processes given the data, with what was learned.
+        The processes given the data, with the learned scales and noise.
     label : str
-        What was averaged.
+        The averaged kernels and maps.
     optimism : array of shape (k,)
-        The factor by which errors of samples that leave in closed form are too small, because scales know them.
+        The factor by which leave-one-out errors in closed form are too small, because scales depend on the samples.
     """
 
     network: KernelAverage

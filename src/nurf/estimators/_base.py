@@ -1,4 +1,4 @@
-"""What the regressors share: from the data of a user to a jet, and from a fitted network to predictions."""
+"""The base of all regressors: from the data of a user to a jet, and from a fitted network to predictions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
@@ -18,22 +18,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nurf._scaling import Scaling
 from nurf._types import Array
-from nurf._validation import is_number, is_whole
+from nurf._validation import as_floats, is_number, is_whole
 from nurf._warping import UNWARPED, Warping, require_positive
-from nurf.choosing import NO_LIMIT, POLICY, Choice, Clock, Engine, decide
+from nurf.choosing import ALL_DATA, NO_LIMIT, POLICY, VALUES_ALONE, Choice, Clock, Engine, decide
 from nurf.data import DerivativeCheck, Observations, in_pieces, require_numbers, split
-from nurf.engines import Fit, Origin, ShallowFit
+from nurf.engines import Conditions, Fit, Origin, ShallowFit
 from nurf.engines._progress import watch_attempts
+from nurf.estimators._corrected import CorrectedDraws
+from nurf.estimators._fidelities import NO_BASE, Base
 from nurf.estimators._parameters import as_generator
-from nurf.estimators._report import Report
-from nurf.estimators._warped import Translation, WarpedEngine, least, promising, tail_warnings, warpings_of
+from nurf.estimators._predictions import Predictions
+from nurf.estimators._report import Report, with_error
+from nurf.estimators._shape import CONDITIONS, Shape
+from nurf.estimators._warped import Translation, WarpedEngine, tail_warnings, warpings_of
 from nurf.files import write
 from nurf.jets import Jet
-from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork, WarpedFunction, WarpedNetwork
-from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
+from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
+from nurf.solvers._coverage import MIN_ERRORS, Uncertainty, effective_number, standard_error
 from nurf.solvers._draws import Draws
-
-ALL_DATA, VALUES_ALONE = "all data", "values alone"  # the names of what engines are fitted to
 
 
 class SavedEstimator(BaseEstimator):  # type: ignore[misc]
@@ -42,17 +44,17 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, from which ``nurf.load`` returns it with the same predictions, bit by bit.
 
-        The file holds numbers and names, and no code, and is written in one step: whoever reads it meanwhile sees the
-        file that was there before, or the new one.
+        The file contains numbers and names, and no code. The write is atomic: other processes see either the old
+        file or the new one.
 
         Raises
         ------
         NotFittedError
             If the model is not fitted.
         TypeError
-            If a parameter is an object or a function of one's own. The message names it, and nothing is written.
+            If a parameter is a user-defined object or function. The message names it, and nothing is written.
         """
-        from nurf.estimators._files import SAVED  # which knows all estimators
+        from nurf.estimators._files import SAVED  # imports all estimators
 
         check_is_fitted(self)
         write(path, self, SAVED)
@@ -60,12 +62,12 @@ class SavedEstimator(BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What an estimator fits to given data.
+    """The engines of an estimator, and the data in their units.
 
     Parameters
     ----------
     engines : tuple of Engine
-        The simplest first.
+        The engines, the simplest first.
     scaling : Scaling
     scaled : Jet
         The data, in the units of the engines.
@@ -73,13 +75,13 @@ class Prepared:
         The comparison of the gradients with the values.
     warnings : tuple of Warning
     clock : Clock
-        The end of the time budget of the engines.
+        The deadline of the engines.
     validated : bool
         Whether there are validation samples.
     deviations : array of shape (d,), optional
         The standard deviations of the inputs, in units of their scales.
     warping : Warping
-        Curves of inputs and outputs, in front of the scaling.
+        Transformations of inputs and outputs, before the scaling.
     held_out : Jet or None
         Validation samples, in the units of the engines.
     """
@@ -102,27 +104,27 @@ class Prepared:
             return self.engines
         parts = {ALL_DATA: self.scaled, VALUES_ALONE: self.scaled.only(())}
         translate = partial(Translation, self.warping, self.scaling, held_out=self.held_out)
-        label = str(self.warping)
-        return tuple(WarpedEngine.of(each, translate(parts[each.data]), label) for each in self.engines)
+        return tuple(WarpedEngine.of(each, translate(parts[each.data])) for each in self.engines)
 
     def fit(self, choice: Choice) -> Any:
-        """Return the fit of the candidate that was chosen, with what choosing adds to its error.
+        """Return the fit of the chosen candidate, with its error corrected for the selection.
 
-        Errors are NaN if there are too few samples to know them.
+        Errors are NaN if there are too few samples to estimate them.
         """
         winner = choice.winner
         fit = winner.engine.fit(winner, self.scaled)
-        fit = replace(fit, output_errors=choice.optimism * fit.output_errors)
+        growth = 1.0 if fit.shape is None else fit.shape.growth
+        fit = replace(fit, output_errors=choice.optimism * growth * fit.output_errors)
         if np.count_nonzero(self.scaled.has_value) < MIN_ERRORS and not self.validated:
             fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
         own = tuple(attempt for attempt in choice.attempts if attempt.engine == winner.engine.name)
-        known, n_decisive = tuple(sorted(self.scaled.known)), winner.evidence.n_decisive
+        known, n_decisive = _kinds(self.scaled), winner.evidence.n_decisive
         origin = Origin(winner.engine.data, known, choice.optimism, len(self.scaled), n_decisive)
         return replace(fit, attempts=own, origin=origin).with_unseen(self.scaling.unseen)
 
 
 class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # type: ignore[misc]
-    """A regressor that is fitted as a network in scaled units (``fit_``, ``scaling_``) and predicts in the user's."""
+    """A regressor that fits a network in scaled units (``fit_``, ``scaling_``) and predicts in units of the data."""
 
     fit_: Fit
     scaling_: Scaling
@@ -134,7 +136,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     inputs: Any = None
     verbose: int
     random_state: Any = None
-    _goes_on: bool = False  # from a race on a sample to all blocks
+    _goes_on: bool = False  # whether a fit to a sample can be continued with all blocks
+    _takes_functionals: ClassVar[bool] = False
 
     def fit(
         self,
@@ -147,7 +150,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         hessians: Any = None,
         sample_weight: Any = None,
         derivative_weight: Any = None,
+        functionals: Any = None,
         validation: Any = None,
+        base: Any = None,
     ) -> Self:
         """Fit the network to values and derivatives.
 
@@ -160,22 +165,30 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         gradients : array of shape (n, d) or (n, k, d), optional
             Gradients of the targets. Set unknown partial derivatives to NaN. Columns of data frames are matched by name
             (``x1``, ``d_x1``, ``dy_x1``, ``dy/dx1``). If ``X`` is a data frame, the rows of all data frames and series
-            are matched by index, and those of arrays by position.
+            are matched by index; rows of arrays are matched by position.
         gradients_at : array of shape (m, d), optional
-            Points at which the gradients are known, if these are not ``X``. Then ``gradients`` has ``m`` rows.
+            Points of the gradients, if these differ from ``X``. ``gradients`` then has ``m`` rows.
         directions : array of shape (n, d) or (n, q, d), optional
-            Directions of directional derivatives (Jacobian-vector products). Then ``gradients`` holds these
-            derivatives, of shape (n,) or (n, q), or with several outputs (n, k) or (n, k, q).
+            Directions of directional derivatives (Jacobian-vector products). ``gradients`` then has these derivatives,
+            of shape (n,) or (n, q), or with several outputs (n, k) or (n, k, q).
         hessians : array of shape (n, d, d) or (n, k, d, d), optional
             Hessians of the targets. Set unknown entries to NaN.
         sample_weight : array of shape (n,), optional
-            Sample weights, for instance inverse variances of the noise. Their unit means nothing.
+            Sample weights, for instance inverse variances of the noise. Only their ratios matter.
         derivative_weight : array of shape (n,) or (m,), optional
             Weights of the derivatives of each sample, for instance if their noise varies. Default is ``sample_weight``.
             Weights are in the unit of ``sample_weight``, and factors of ``gradient_weight`` and ``hessian_weight``.
+        functionals : sequence of Rows, optional
+            Linear functionals of the targets with known values, such as equations that they solve, fluxes and means:
+            ``[(laplacian() + 0.5 * partial("x1")).equals(f, at=points)]``. See ``nurf.functionals``. Then ``y`` may be
+            NaN where values are unknown. Sampled and infinitely wide networks take them.
         validation : (X, y), Jet or float, optional
-            Samples that are not fitted, and on which the error is estimated. A number between 0 and 1 splits off this
-            share of the samples. By default the error is estimated on samples that are left out of fits in turn.
+            Samples that are not fitted, and at which the error is estimated. A number between 0 and 1 splits off this
+            share of the samples. By default the error is estimated by leaving out samples in turn.
+        base : fitted model or callables (value, gradient, hessian), optional
+            A cheaper model of the same function, such as one that was fitted to many runs of a coarse simulation. Then
+            the network is fitted to the difference ``f - rho b``, with a factor ``rho`` for each output, if that gives
+            a smaller estimated error than a fit without the base. See ``docs/fidelities.md``.
 
         Returns
         -------
@@ -190,9 +203,10 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             hessians=hessians,
             sample_weight=sample_weight,
             derivative_weight=derivative_weight,
+            functionals=functionals,
             validation=validation,
         )
-        return self._fit_data(data, self._fit)
+        return self._fit_data(data, self._fit, base)
 
     def update(
         self,
@@ -205,18 +219,19 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         hessians: Any = None,
         sample_weight: Any = None,
         derivative_weight: Any = None,
+        functionals: Any = None,
     ) -> Self:
-        """Fit the network that was chosen to more samples, in a small part of the time of ``fit``.
+        """Fit the chosen network to more samples, in a small part of the time of ``fit``.
 
-        The units, the settings and the kernels of the last ``fit`` stay, with the scales and noise of kernels;
-        neurons of sampled networks are sampled anew, and weights of trained networks are trained on. The estimated
-        error and the uncertainty are those of the new fit. A warning says if there are more than twice as many samples
-        as in the last ``fit``: then choosing again may give a better model.
+        The units and the settings of the last ``fit`` are kept, and so are the scales and the noise of kernels. Neurons
+        of sampled networks are sampled anew, and trained networks are trained further. The estimated error and the
+        uncertainty are computed for the new fit. If the number of samples has more than doubled since the last ``fit``,
+        there is a warning, because another choice may give a better model.
 
         Parameters
         ----------
-        X, y, gradients, gradients_at, directions, hessians, sample_weight, derivative_weight
-            All samples, old and new, as for ``fit``. There must be the same kinds of derivatives.
+        X, y, gradients, gradients_at, directions, hessians, sample_weight, derivative_weight, functionals
+            All samples, old and new, as for ``fit``, with the same kinds of derivatives.
 
         Returns
         -------
@@ -242,19 +257,20 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             hessians=hessians,
             sample_weight=sample_weight,
             derivative_weight=derivative_weight,
+            functionals=functionals,
         )
         return self._fit_data(data, self._updated, reset=False)
 
     def _updated(self, jet: Jet, _: Any) -> list[Warning]:
-        """Fit what was chosen before to checked data, and return warnings for the user."""
+        """Fit the earlier choice to checked data, and return warnings for the user."""
         before = self.fit_.origin
         if before is None:
-            raise ValueError("`update` needs a model of `fit` with at most 20,000 rows: go on with `partial_fit`")
+            raise ValueError("`update` needs a model of `fit` with at most 20,000 rows: continue with `partial_fit`")
         if jet.y.shape[1:] != self.fit_.network.output_shape:
             expected, got = self.fit_.network.output_shape, jet.y.shape[1:]
             raise ValueError(f"`y` must have outputs of shape {expected}, as in the last fit, got {got}")
-        if tuple(sorted(jet.known)) != before.known:
-            had, has = (" and ".join(kinds) or "no derivatives" for kinds in (before.known, sorted(jet.known)))
+        if _kinds(jet) != before.known:
+            had, has = (" and ".join(kinds) or "no derivatives" for kinds in (before.known, _kinds(jet)))
             raise ValueError(f"`update` needs the derivatives that the last fit had, {had}, got {has}")
         prepared = self._prepared(self.warping_, jet, jet, None, self._generator(), NO_LIMIT, self.scaling_)
         engine = next(engine for engine in prepared.raced if engine.data == before.data)
@@ -270,46 +286,127 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             )
         return [*prepared.warnings, *found]
 
-    def _fit_data(self, data: Observations, fit: Callable[[Jet, Any], list[Warning]], reset: bool = True) -> Self:
-        """Check the data and call ``fit`` with a jet. Without ``reset``, inputs must be those of the fit before."""
+    def _fit_data(
+        self, data: Observations, fit: Callable[[Jet, Any], list[Warning]], base: Any = None, reset: bool = True
+    ) -> Self:
+        """Check the data and call ``fit`` with a jet. Without ``reset``, inputs and base must agree with the last fit.
+
+        With a base, ``fit`` is called for the data minus the base and for the data, and the better fit is kept.
+        """
         with unchanged_on_error(self):
             data = self._checked(data, reset)
-            found = fit(data.jet(), data.validation)
+            jet = data.jet()
+            bases = [NO_BASE] if base is None and reset else [self._base]
+            if base is not None:
+                self._require_plain(jet)
+                names = getattr(self, "feature_names_in_", None)
+                bases = Base.of(base, names, jet.n_features, jet.y.shape[1:]).rivals(jet)
+            found = self._fit_best(bases, jet, data.validation, fit)
         for warning in found:
             warnings.warn(warning, stacklevel=3)
         return self
 
+    def _fit_best(
+        self, bases: Sequence[Base], jet: Jet, validation: Any, fit: Callable[[Jet, Any], list[Warning]]
+    ) -> list[Warning]:
+        """Keep the fit with the first base, or without it if that is better by a standard error. Return warnings."""
+        if len(bases) == 1 and bases[0].model is None:
+            return fit(jet, validation)
+        if jet.functionals is not None:
+            raise ValueError("`base` must be None with `functionals`: subtract the base from all values yourself")
+        budget, states = getattr(self, "time_budget", None), []
+        for base in bases:
+            if budget is not None:
+                self.time_budget = budget / len(bases)
+            found = fit(base.residual(jet), base.of_validation(validation))
+            self._set_base(base)
+            states.append((base.error_of(self.estimated_error_), found, dict(vars(self))))
+        errors = {base.model is not None: error for base, (error, *_) in zip(bases, states, strict=True)}
+        n = effective_number(jet.weights(0)[jet.has_value])
+        place = 1 if len(bases) > 1 and errors[False] * (1 + standard_error(n)) < errors[True] else 0
+        _, found, state = states[place]
+        self.__dict__.clear()
+        self.__dict__.update(state)
+        if budget is not None:
+            self.time_budget = budget
+        self._set_base(bases[place].judged(errors))
+        return found
+
+    def _set_base(self, base: Base) -> None:
+        """Note the base of the fit, whose factor makes errors larger."""
+        self.__dict__.pop("network_", None)
+        self._correction = base
+        scale = self._fitted_scale
+        errors = base.optimism * np.reshape(self.fit_.output_errors * scale, np.shape(scale))
+        self.estimated_error_ = errors if np.ndim(scale) else float(errors)
+
+    @property
+    def _base(self) -> Base:
+        """The base of the fit, or one that is zero."""
+        found: Base = vars(self).get("_correction", NO_BASE)
+        return found
+
+    def _require_plain(self, jet: Jet) -> None:
+        """Raise an error if values have a transformation or a shape by request: a difference to a base has others."""
+        if not Shape.of(self, jet.n_features, jet.y.shape[1:]).is_free:
+            raise ValueError("conditions on the shape and a `base` do not go together, got both")
+        if not (self.target is None or (isinstance(self.target, str) and self.target == "auto")):
+            raise ValueError(f"`target` must be None or 'auto' with a `base`, got {self.target!r}")
+
     def _checked(self, data: Observations, reset: bool = True) -> Observations:
         """Return the data with rows and columns that match, and with arrays of numbers as ``X`` and ``y``."""
         require_numbers(X=data.X, y=data.y)
-        data = data.matched()
+        data, unknown = data.matched(), None
+        if (
+            data.functionals is not None and data.y is not None
+        ):  # values may be known at few points, or at none of the samples
+            y = as_floats("y", data.y)
+            unknown = np.isnan(y)
+            data = replace(data, y=np.where(unknown, 0.0, y))
         X, y = validate_data(self, data.X, data.y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64)
-        return replace(data, X=X, y=y)
+        return replace(data, X=X, y=y if unknown is None else np.where(unknown, np.nan, y))
 
     def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
         """Fit to checked data, set the attributes at the very end, and return warnings for the user."""
         rng, progress = self._generator(), watch_attempts(self._verbosity())
         given, (jet, held_out) = jet, split(jet, validation, rng)
-        warpings = self._warpings(jet, held_out)
-        rivals = [self._prepared(warping, given, jet, held_out, rng, NO_LIMIT) for warping in warpings]
-        choices = [decide(each.raced, POLICY, progress, each.clock) for each in rivals]
-        prepared, choice = rivals[least(choices)], choices[least(choices)]
+        warpings, clock = self._warpings(jet, held_out), self._clock(Clock())
+        rivals = [self._prepared(warping, given, jet, held_out, rng, clock) for warping in warpings]
+        choice = decide([engine for each in rivals for engine in each.raced], POLICY, progress, clock)
+        prepared = next(each for each in rivals if choice.winner.engine in each.raced)
         found = self._finished(prepared, prepared.fit(choice))
         if getattr(self, "loss", "squared") == "squared":  # with Huber's loss, gross errors are expected
             found += tail_warnings(choice.winner.evidence, jet.with_values().y, self.target)
-        self._set_rivals(warpings, choices)
+        self._set_rivals(choice)
         if progress is not None:
             progress.done(self.fit_)
         return [*prepared.warnings, *found]
 
     def _generator(self) -> np.random.Generator:
-        """Return the generator of all random numbers of a fit."""
+        """Return the random generator of a fit."""
         return as_generator(self.random_state)
 
     def _warpings(self, jet: Jet, held_out: Jet | None) -> list[Warping]:
-        """Return the curves of inputs and outputs that ``target`` and ``inputs`` ask for; "auto" may give several."""
+        """Return the transformations for ``target`` and ``inputs``; "auto" may give several."""
+        if jet.functionals is not None:
+            self._require_unwarped("`functionals`, which would not be linear", "auto")
+            return [UNWARPED]
         names = getattr(self, "feature_names_in_", None)
-        return promising(warpings_of(self.target, self.inputs, jet, held_out, names), jet)
+        found = warpings_of(self.target, self.inputs, jet, held_out, names)
+        shape = Shape.of(self, jet.n_features, jet.y.shape[1:])
+        return [warping for warping in found if shape.allows(warping)] or found
+
+    def _require_unwarped(self, purpose: str, *harmless: str, otherwise: str = "") -> None:
+        """Raise an error for transformations, which may be None or ``harmless``, and for conditions on the shape."""
+        if any(getattr(self, name, None) is not None for name in CONDITIONS):
+            raise ValueError(f"conditions on the shape must be None for {purpose}{otherwise}")
+        if not all(
+            given is None or (isinstance(given, str) and given in harmless) for given in (self.target, self.inputs)
+        ):
+            raise ValueError(
+                f"`target` and `inputs` must be None for {purpose}, got {self.target!r} and {self.inputs!r}: "
+                f"transform the rows yourself{otherwise}"
+            )
 
     def _prepared(
         self,
@@ -322,7 +419,12 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         scaling: Scaling | None = None,
         prepare: Callable[..., Prepared] | None = None,
     ) -> Prepared:
-        """Return what ``prepare``, by default ``_prepare``, returns for data between curves of inputs and outputs."""
+        """Return the result of ``prepare`` (by default ``_prepare``) for transformed data."""
+        if jet.functionals is not None and not self._takes_functionals:
+            raise ValueError(
+                f"`functionals` need RandomFeatureRegressor, KernelFeatureRegressor or Surrogate, got them for "
+                f"{type(self).__name__}, whose weights are trained"
+            )
         if warping.outputs is not None and getattr(self, "loss", "squared") == "huber":
             raise ValueError(
                 f"`loss` must be 'squared' with a `target`, got 'huber' and the {warping}: values without gross errors "
@@ -331,15 +433,39 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         prepare = self._prepare if prepare is None else prepare
         jet, held_out = warping(jet), None if held_out is None else warping(held_out)
         prepared = prepare(warping(given), jet, held_out, rng, clock, scaling)
+        shape = Shape.of(self, given.n_features, given.y.shape[1:])
+        if not shape.is_free:
+            prepared = self._shaped(prepared, shape, warping)
         return replace(prepared, warping=warping, held_out=None if held_out is None else prepared.scaling(held_out))
 
-    def _set_rivals(self, warpings: Sequence[Warping], choices: Sequence[Choice]) -> None:
-        """Note the errors between all curves that were tried, in units of the standard deviation of the values."""
-        pairs = zip(warpings, choices, strict=True)
-        self._rivals = tuple((str(warping), float(choice.optimism * choice.winner.error)) for warping, choice in pairs)
+    def _shaped(self, prepared: Prepared, shape: Shape, warping: Warping) -> Prepared:
+        """Return engines whose fits meet conditions on the shape."""
+        if not shape.allows(warping):
+            raise ValueError(
+                f"`convex` needs values and inputs without a transformation, got the {warping}: set `target` and "
+                "`inputs` to None there"
+            )
+        loss = getattr(self, "loss", "squared")
+        if loss != "squared":
+            raise ValueError(f"`loss` must be 'squared' with conditions on the shape, got {loss!r}")
+        conditions = shape.conditions(warping, prepared.scaling, prepared.scaled)
+        engines = tuple(self._with_conditions(each, conditions, prepared.scaled) for each in prepared.engines)
+        return replace(prepared, engines=engines)
+
+    def _with_conditions(self, engine: Any, conditions: Conditions, scaled: Jet) -> Any:
+        """Return an engine whose fit meets conditions; only regressors with parameters for them have such."""
+        raise NotImplementedError
+
+    def _clock(self, clock: Clock) -> Clock:
+        """Return the clock of a fit: the given clock, or an earlier deadline if the estimator has a budget."""
+        return clock
+
+    def _set_rivals(self, choice: Choice) -> None:
+        """Store the errors with all tried transformations, in units of the standard deviation of the values."""
+        self._rivals = tuple((transform, choice.optimism * error) for transform, error in choice.errors.items())
 
     def _finished(self, prepared: Prepared, fit: Any) -> list[Warning]:
-        """Set the attributes of a fit with its curves, and return warnings for the user."""
+        """Set the attributes of a fit with its transformations, and return warnings for the user."""
         self._warping = prepared.warping
         return self._finish(prepared, fit)
 
@@ -353,7 +479,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         clock: Clock,
         scaling: Scaling | None = None,
     ) -> Prepared:
-        """Return the engines that fit the data as the parameters say, until the clock ends.
+        """Return the engines for the data and the parameters, until the deadline.
 
         Parameters
         ----------
@@ -366,7 +492,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         rng : numpy.random.Generator
         clock : Clock
         scaling : Scaling, optional
-            The units, in place of those that the parameters ask for.
+            The units, instead of the units from the parameters.
         """
 
     @abstractmethod
@@ -376,18 +502,34 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     @property
     @abstractmethod
     def _chosen(self) -> str:
-        """What was fitted, in a few words."""
+        """The fitted network in a few words."""
 
     def _with_units(self, report: Report) -> Report:
-        """Return a report that says first what the network sees, if that is not inputs and values as they are."""
+        """Return a report that starts with the transformations of inputs and values, if there are any."""
         chosen, rivals = str(self.warping_), dict(vars(self).get("_rivals", ()))
         others = [f"{rivals[label]:.2g} with {label or 'nothing'}" for label in rivals if label != chosen]
         text = (chosen or "nothing") + (f"; estimated error {' and '.join(others)} transformed" if others else "")
-        return replace(report, lines=(("transformed", text), *report.lines)) if chosen or others else report
+        report = replace(report, lines=(("transformed", text), *report.lines)) if chosen or others else report
+        if not self._shape.is_free:
+            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+            line = self._shape.described(names, self.fit_.shape)
+            report = replace(report, lines=(line, *report.lines))
+        return self._base.added_to(report)
 
     @abstractmethod
     def report(self) -> Report:
-        """Return what was chosen and why: text in a terminal, a table in a notebook."""
+        """Return the choice and its reasons: text in a terminal, a table in a notebook."""
+
+    def _repr_html_inner(self) -> str:
+        return self._with_error(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **parameters: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**parameters)
+        return {kind: self._with_error(text) if kind == "text/html" else text for kind, text in bundle.items()}
+
+    def _with_error(self, html: str) -> str:
+        """Return the HTML of a notebook with the estimated error of a fit below."""
+        return with_error(html, self.estimated_error_, self.y_scale_) if hasattr(self, "fit_") else html
 
     def _verbosity(self) -> int:
         if not (isinstance(self.verbose, Integral) and self.verbose >= 0):
@@ -397,161 +539,141 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     def _set_fit(self, fit: Fit, scaling: Scaling, uncertainty: Uncertainty | None = None) -> None:
         """Set the attributes that predictions need."""
         self.fit_, self.scaling_, self.uncertainty_ = fit, scaling, uncertainty
-        self.__dict__.pop("network_", None)
-        errors = fit.output_errors * self.y_scale_
+        for name in ("network_", "_correction"):
+            self.__dict__.pop(name, None)
+        errors = fit.output_errors * self._fitted_scale
         self.estimated_error_ = errors if np.ndim(scaling.y_scale) else float(errors[0])
+
+    def _with_equations(self, fit: Any, uncertainty: Uncertainty, scaled: Jet) -> Any:
+        """Return a fit whose estimated error counts the standard deviations of values at the points of functionals.
+
+        Errors at left-out values alone would tell nothing of the inside of a region with values at its boundary.
+        """
+        if scaled.functionals is None or np.count_nonzero(scaled.judges) < MIN_ERRORS:
+            return fit
+        n, points = int(np.count_nonzero(scaled.has_value)), scaled.X[scaled.has_functional]
+        squares = uncertainty.value_std(points) ** 2
+        total = n * np.nan_to_num(fit.output_errors) ** 2 if n >= MIN_ERRORS else 0.0
+        counted = len(points) + (n if n >= MIN_ERRORS else 0)
+        return replace(fit, output_errors=np.sqrt((total + squares.sum(axis=0)) / counted))
 
     @property
     def warping_(self) -> Warping:
-        """The curves of inputs and outputs, in front of ``scaling_``."""
-        found: Warping = vars(self).get("_warping", UNWARPED)  # files of versions without curves have none
+        """The transformations of inputs and outputs, before ``scaling_``."""
+        found: Warping = vars(self).get("_warping", UNWARPED)  # files of earlier versions have none
         return found
+
+    @property
+    def _shape(self) -> Shape:
+        """The conditions on the shape of a fitted model."""
+        return Shape.of(self, self.n_features_in_, self.fit_.network.output_shape)
+
+    @property
+    def base_(self) -> Any:
+        """The base of the fit as it was given, or None: there was none, or a fit without it was better."""
+        check_is_fitted(self, "fit_")
+        return self._base.given
+
+    @property
+    def base_factor_(self) -> Any:
+        """The factor ``rho`` of the base, a number or an array of shape (k,); zero without a base."""
+        check_is_fitted(self, "fit_")
+        return self._base.factor if np.ndim(self._base.factor) else float(self._base.factor)
 
     @property
     def y_scale_(self) -> Array:
         """The standard deviation of the values, in the units of the data, of shape () or (k,)."""
         check_is_fitted(self, "fit_")
+        return self._fitted_scale if self._base.y_scale is None else self._base.y_scale
+
+    @property
+    def _fitted_scale(self) -> Array:
+        """The standard deviation of the fitted values: of the data, or of the data minus the base."""
         return self.scaling_.y_scale if self.warping_.y_scale is None else self.warping_.y_scale
 
     @cached_property
     def network_(self) -> Network:
-        """The fitted network, as a function of unscaled inputs: computed from ``fit_`` when it is first asked for."""
+        """The fitted network, as a function of unscaled inputs, computed from ``fit_`` when it is first used."""
         check_is_fitted(self, "fit_")
         return self._in_units(self.fit_.network)
 
     def _in_units(self, network: Network) -> Network:
         """Return a network of scaled units as a function in the units of the data."""
-        network = network.in_units_of(self.scaling_)
-        return network if self.warping_.is_trivial else WarpedNetwork(network, self.warping_)
+        return self._predictions.in_units(network)
+
+    @property
+    def _predictions(self) -> Predictions:
+        """The fitted network in the units of the data."""
+        check_is_fitted(self, "fit_")
+        bounds = self._shape.ends(self.fit_.network.output_shape)
+        return Predictions(self.fit_.network, self.scaling_, self.warping_, self._base, bounds, self.uncertainty_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the values at the points, of shape (n,) or (n, k).
 
-        With ``return_std`` also the standard deviations of new measurements, of the same shape, noise included. For
-        sampled networks they come from ridge regression in the Bayesian view with more than 150 samples; with fewer,
-        and for trained networks, from samples that are left out in folds. For infinitely wide networks they come from
-        the process, calibrated with samples that are left out.
+        With ``return_std``, the standard deviations of new measurements are returned as well, of the same shape, noise
+        included. For sampled networks with more than 150 samples they follow from ridge regression in the Bayesian
+        view; with fewer samples, and for trained networks, from fits without each fold. For infinitely wide networks
+        they follow from the process, calibrated with left-out samples.
 
-        Arrays on disk are read in blocks. Dask arrays give Dask arrays, which compute nothing until they are asked.
+        Arrays on disk are read in blocks. Dask arrays give Dask arrays, which are computed on demand.
         """
-        return self._in_pieces(self._predict, X, (), return_std)
-
-    def _predict(self, X: Any, return_std: bool = False) -> Any:
-        points = self._inputs(X)[1]
-        warped = self._warped_values(points)
-        values = self.warping_.values_back(warped)
-        if not return_std:
-            return values
-        return values, self.warping_.deviations_back(warped, self._warped_deviations(points))
-
-    def _warped_values(self, points: Array) -> Array:
-        """Return the values after their curves, at scaled points, of shape (n,) or (n, k)."""
-        return self.scaling_.values_back(self.fit_.network.value(points))
-
-    def _warped_deviations(self, points: Array) -> Array:
-        """Return the standard deviations of values after their curves, at scaled points, of shape (n,) or (n, k)."""
-        deviations = self._checked_uncertainty().value_std(points)
-        return np.asarray(deviations.reshape(len(points), *self.fit_.network.output_shape) * self.scaling_.y_scale)
+        return self._in_pieces("values_and_std" if return_std else "values", X, ())
 
     def predict_gradient(self, X: Any, return_std: bool = False) -> Any:
-        """Return the gradients at the points, of shape (n, d) or (n, k, d), and by choice their standard deviations.
+        """Return the gradients at the points, of shape (n, d) or (n, k, d), and optionally their standard deviations.
 
-        Deviations are calibrated with the gradients of samples that are left out. If none were given, they are a guess,
-        and a warning says so. Arrays on disk and of Dask are treated as by ``predict``.
+        Standard deviations are calibrated with the gradients of left-out samples. Without given gradients they are a
+        guess, and a warning says so. Arrays on disk and Dask arrays are treated as by ``predict``.
         """
-        return self._in_pieces(self._predict_gradient, X, ("d",), return_std)
-
-    def _predict_gradient(self, X: Any, return_std: bool = False) -> Any:
-        given, points = self._inputs(X)
-        scaled, warping = self.fit_.network.gradient(points), self.warping_
-        gradients = slopes = self.scaling_.gradients_back(scaled)
-        if not warping.is_trivial:
-            warped = self._warped_values(points)
-            gradients = warping.derivatives_back(given, warped, slopes)[0]
-        if not return_std:
-            return gradients
-        uncertainty = self._checked_uncertainty()
-        deviations = uncertainty.gradient_std(points).reshape(scaled.shape)
-        if not uncertainty.knows_gradients:
-            warnings.warn(
-                "standard deviations of gradients could not be compared with gradients that were given: they may be "
-                "several times too small or too large",
-                stacklevel=5,  # where the gradients were asked for
-            )
-        deviations = self.scaling_.gradient_deviations_back(deviations)
-        if not warping.is_trivial:
-            of_values = self._warped_deviations(points)
-            deviations = warping.gradient_deviations_back(given, warped, of_values, slopes, deviations)
-        return gradients, deviations
+        return self._in_pieces("gradients_and_std" if return_std else "gradients", X, ("d",))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
         """Return intervals that contain new values with probability ``coverage``, of shape (n, 2) or (n, k, 2).
 
         Quantiles over samples ``k`` of ``f_{-k}(x) +- |y_k - f_{-k}(x_k)|``, with fits ``f_{-k}`` without the sample.
-        For samples that are exchangeable with the new ones, the coverage is at least ``2 coverage - 1``, whatever their
-        distribution, and in practice about ``coverage`` (Barber, Candes, Ramdas, Tibshirani 2021). Up to 150 samples
-        leave in five folds, and neurons are sampled without them (CV+). More samples leave one by one, in closed form,
-        and the neurons stay (the jackknife+). The width and alpha are always chosen with all samples. Shallow networks
-        with trained neurons are trained again without each of five folds (CV+). Deep ones are trained without each of
-        five folds up to 150 samples, and with more without one fold, whose errors are put around the fit without it
-        (split conformal). Their setting and the end of their training were chosen by the same errors, among few.
-        Intervals of infinitely wide networks are ``f(x) +- q s(x)`` with the standard deviation ``s`` of the process
-        and a quantile ``q`` of the errors at samples that are left out, in units of their standard deviations. Arrays
-        on disk and of Dask are treated as by ``predict``.
+        For samples that are exchangeable with the new points, the coverage is at least ``2 coverage - 1`` for any
+        distribution, and about ``coverage`` in practice (Barber, Candes, Ramdas, Tibshirani 2021).
+
+        The fits ``f_{-k}`` depend on the network. Sampled networks: up to 150 samples, fits without each of five folds,
+        neurons included (CV+); with more samples, leave-one-out in closed form with fixed neurons (the jackknife+). The
+        width and alpha are always chosen with all samples. Sparse networks: training without each of five folds (CV+).
+        Deep networks: training without each of five folds up to 150 samples (CV+); with more samples without one fold,
+        whose errors surround the fit without it (split conformal). The setting and the length of the training were
+        chosen by the same errors, among few.
+
+        Intervals of infinitely wide networks are ``f(x) +- q s(x)``, with the standard deviation ``s`` of the process
+        and a quantile ``q`` of left-out errors in units of their standard deviations. Arrays on disk and Dask arrays
+        are treated as by ``predict``.
         """
         if not (is_number(coverage) and 0 < coverage < 1):
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
-        return self._in_pieces(partial(self._predict_interval, coverage=float(coverage)), X, (2,))
-
-    def _predict_interval(self, X: Any, coverage: float) -> Array:
-        points = self._inputs(X)[1]
-        intervals = self._checked_uncertainty().interval(points, coverage)
-        ends = np.moveaxis(intervals.reshape(len(points), *self.fit_.network.output_shape, 2), -1, 0)
-        return np.moveaxis(self.warping_.values_back(self.scaling_.values_back(ends)), 0, -1)
-
-    def _checked_uncertainty(self) -> Uncertainty:
-        if self.uncertainty_ is None:
-            raise ValueError(
-                f"standard deviations and intervals of trained networks need at least {MIN_ERRORS} samples with a "
-                "value, got fewer"
-            )
-        return self.uncertainty_
+        return self._in_pieces("intervals", X, (2,), coverage=float(coverage))
 
     def predict_hessian(self, X: Any) -> Any:
         """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d).
 
-        Arrays on disk and of Dask are treated as by ``predict``.
+        Arrays on disk and Dask arrays are treated as by ``predict``.
         """
-        return self._in_pieces(self._predict_hessian, X, ("d", "d"))
-
-    def _predict_hessian(self, X: Any) -> Array:
-        given, points = self._inputs(X)
-        hessians = self.scaling_.hessians_back(self.fit_.network.hessian(points))
-        if self.warping_.is_trivial:
-            return hessians
-        warped, slopes = self._warped_values(points), self.scaling_.gradients_back(self.fit_.network.gradient(points))
-        return np.asarray(self.warping_.derivatives_back(given, warped, slopes, hessians)[1])
+        return self._in_pieces("hessians", X, ("d", "d"))
 
     def function(self) -> PointFunction:
-        """Return the fitted function for calls at one point or many, without checks: for optimisers and samplers.
+        """Return the fitted function for one or many points, without checks, for optimisers and samplers.
 
         With ``f = model.function()``, ``f(x)`` is the value, ``f.gradient(x)`` the gradient, and
         ``f.value_and_gradient(x)`` both, in the units of the data.
         """
-        check_is_fitted(self, "fit_")
-        function = self.fit_.network.function(self.scaling_)
-        return function if self.warping_.is_trivial else WarpedFunction(function, self.warping_)
+        return self._predictions.function()
 
-    def draws(self, n: int, random_state: Any = None) -> Draws:
-        """Return ``n`` plausible functions given the data: values and gradients of all of them at any points.
+    def draws(self, n: int, random_state: Any = None) -> Draws | CorrectedDraws:
+        """Return ``n`` plausible functions given the data, with values and gradients at any points.
 
-        Whatever is asked of the model can be asked of each draw: how much the answers differ is how sure the model is
-        of the answer. At each point, draws have the mean and the standard deviation of ``predict(return_std=True)``,
-        without noise if the model knows it. Infinitely wide networks know it, and their draws are those of the process
-        given the data, times the factors by which standard deviations are calibrated. Draws of other networks are the
-        network plus errors that vary from sample to sample, and with more than 150 samples coefficients of ridge
-        regression in the Bayesian view: noise counts as an error of the function. All draws differ more and more beyond
-        the reach of the samples.
+        Any question about the model can be asked of each draw; the answers differ as much as the model is uncertain. At
+        each point, draws have the mean and the standard deviation of ``predict(return_std=True)``. Infinitely wide
+        networks exclude the noise: their draws are draws of the process given the data, times the factors that
+        calibrate standard deviations. Draws of other networks are the network plus errors that vary from sample to
+        sample; with more than 150 samples, coefficients are drawn by ridge regression in the Bayesian view, and noise
+        counts as an error of the function. The spread of all draws grows far from the samples.
 
         Parameters
         ----------
@@ -576,24 +698,23 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         check_is_fitted(self, "fit_")
         if not is_whole(n):
             raise ValueError(f"`n` must be a whole number >= 1, got {n!r}")
-        parts = self._checked_uncertainty().draws(int(n), as_generator(random_state))
-        return Draws(self.fit_.network, parts, self.scaling_, int(n), warping=self.warping_)
+        return self._predictions.draws(int(n), as_generator(random_state))
 
-    def _in_pieces(self, method: Callable[..., Any], X: Any, axes: tuple[Any, ...], return_std: bool = False) -> Any:
-        """Return what a method predicts, of arrays of any kind; ``axes`` are those behind rows and outputs."""
-        check_is_fitted(self, "fit_")
+    def _in_pieces(self, what: str, X: Any, axes: tuple[Any, ...], **options: Any) -> Any:
+        """Return predictions (``Predictions``) for any kind of array; ``axes`` follow rows and outputs."""
+        predictions = self._predictions
         lengths = (self.n_features_in_ if axis == "d" else axis for axis in axes)
         shape = (*self.fit_.network.output_shape, *lengths)
-        method = partial(method, return_std=True) if return_std else method
-        return in_pieces(method, X, self.n_features_in_, shape, return_std)
+        method = partial(self._predicted, partial(getattr(predictions, what), **options))
+        return in_pieces(method, X, self.n_features_in_, shape, what.endswith("_and_std"))
 
-    def _inputs(self, X: Any) -> tuple[Array, Array]:
-        """Return points in the units of the data, and in scaled units."""
+    def _predicted(self, method: Callable[[Array], Any], X: Any) -> Any:
+        """Return the predictions of a method for checked points."""
         require_numbers(X=X)
         points = validate_data(self, X, reset=False, dtype=np.float64)
         if self.warping_.inputs is not None:
             require_positive("X", self.warping_.inputs.kinds, points, getattr(self, "feature_names_in_", None))
-        return points, self.scaling_.inputs(self.warping_.points(points))
+        return method(points)
 
 
 class ShallowRegressor(NetworkRegressor):
@@ -610,14 +731,19 @@ class ShallowRegressor(NetworkRegressor):
 
     @property
     def hyperplanes_(self) -> Hyperplanes:
-        """The hyperplanes of the fitted network, in unscaled inputs after their logarithms, if ``inputs`` has some."""
+        """The hyperplanes of the fitted network, in unscaled inputs (logarithms, if ``inputs`` has some)."""
         check_is_fitted(self, "fit_")
         return self.fit_.network.in_units_of(self.scaling_).hyperplanes
 
 
+def _kinds(jet: Jet) -> tuple[str, ...]:
+    """Return the kinds of data beside values: derivatives that are known, and functionals."""
+    return (*sorted(jet.known), *(() if jet.functionals is None else ("functionals",)))
+
+
 @contextmanager
 def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
-    """Give the estimator its old attributes back if the block fails."""
+    """Restore the attributes of the estimator if the block fails."""
     before = dict(vars(estimator))
     try:
         yield

@@ -1,4 +1,4 @@
-"""Fits to arrays that are in memory, on disk or of Dask, and to blocks."""
+"""Fits to arrays in memory and on disk, to Dask arrays, and to blocks."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from nurf._warping import UNWARPED
 from nurf.blockwise import Blocks, Checkpoint, Survey, Way, fingerprint, fit_in_blocks
 from nurf.choosing import Clock, Judged
 from nurf.data import DerivativeCheck, IterableStream, Observations, Stream
+from nurf.engines._parts import MAX_ROWS
 from nurf.engines._progress import say_surveyed
-from nurf.engines._sampled import MAX_ROWS
 from nurf.estimators._base import NetworkRegressor, unchanged_on_error
 from nurf.estimators._parameters import as_generator
 from nurf.jets import Jet
 
+OR_AT_ONCE = ", or fit at most 20,000 of them at once"
 Checked = tuple[Scaling, DerivativeCheck | None, list[Warning]]
 
 
 class BlockwiseRegressor(NetworkRegressor):
-    """A regressor that is fitted to blocks of rows, if all of them together are too many for the memory."""
+    """A regressor that can be fitted to blocks of rows, for more rows than fit into memory."""
 
     scaling: Any
     random_state: Any
-    _trains_at_once: ClassVar[bool] = False  # on arrays in memory, however many rows they have
+    _trains_at_once: ClassVar[bool] = False  # on arrays in memory with any number of rows
 
     def fit(
         self,
@@ -43,7 +44,9 @@ class BlockwiseRegressor(NetworkRegressor):
         hessians: Any = None,
         sample_weight: Any = None,
         derivative_weight: Any = None,
+        functionals: Any = None,
         validation: Any = None,
+        base: Any = None,
         block_rows: int | None = None,
         checkpoint: Any = None,
     ) -> Self:
@@ -54,15 +57,17 @@ class BlockwiseRegressor(NetworkRegressor):
 
         Parameters
         ----------
-        X, y, gradients, gradients_at, directions, hessians, sample_weight, derivative_weight, validation
-            As for the other regressors. ``gradients_at``, ``validation`` and Huber's loss need arrays in memory.
+        X, y, gradients, gradients_at, directions, hessians, sample_weight, derivative_weight
+            As for the other regressors. ``gradients_at`` and Huber's loss need arrays in memory.
+        functionals, validation, base
+            As for the other regressors. They also need arrays in memory.
         block_rows : int, optional
-            Number of rows that are read at once, of more than 20,000 rows. By default 65,536, or fewer if they take
-            more than 64 MB. The blocks of Dask arrays are their chunks.
+            Number of rows of a block, for more than 20,000 rows. By default 65,536, or fewer if they take more than
+            64 MB. The blocks of Dask arrays are their chunks.
         checkpoint : str or path-like, optional
-            A file in which the state of a fit to more than 20,000 rows is kept while it runs. If the process is killed,
-            the same call goes on from there. ``random_state`` must be a number. The file is removed in the end.
-            ``Surrogate`` keeps none, because its fits end with ``time_budget``.
+            A file for the state of a fit to more than 20,000 rows while it runs. If the process is killed, the same
+            call continues from this state. ``random_state`` must be a number. The file is removed after the fit.
+            ``Surrogate`` does not support it, because its fits end with ``time_budget``.
 
         Returns
         -------
@@ -79,17 +84,19 @@ class BlockwiseRegressor(NetworkRegressor):
             hessians=hessians,
             sample_weight=sample_weight,
             derivative_weight=derivative_weight,
+            functionals=functionals,
             validation=validation,
         )
         n, piecewise = getattr(X, "shape", (0,))[:1], data.is_piecewise
         at_once = not n or n[0] <= MAX_ROWS or (self._trains_at_once and not piecewise)
-        whole = gradients_at is not None or validation is not None or self._needs_memory()
+        further = any(given is not None for given in (gradients_at, functionals, validation, base))
+        whole = further or self._needs_memory()
         if at_once or (whole and not piecewise):
-            return self._fit_data(data.in_memory(), self._fit)
+            return self._fit_data(data.in_memory(), self._fit, base)
         if whole:
             raise ValueError(
-                "`gradients_at`, `validation` and loss='huber' need arrays in memory if there are more than "
-                f"{MAX_ROWS} rows, got arrays that are read in blocks"
+                "`gradients_at`, `functionals`, `validation`, `base` and loss='huber' need arrays in memory if there "
+                f"are more than {MAX_ROWS} rows, got arrays that are read in blocks"
             )
         with unchanged_on_error(self):
             if piecewise:
@@ -100,7 +107,7 @@ class BlockwiseRegressor(NetworkRegressor):
         return self._warned(found)
 
     def fit_blocks(self, blocks: Iterable[Any] | Callable[[], Iterable[Any]], *, checkpoint: Any = None) -> Self:
-        """Fit the network to blocks of rows, one of which is in memory at a time.
+        """Fit the network to blocks of rows, with one block in memory at a time.
 
         Parameters
         ----------
@@ -123,7 +130,7 @@ class BlockwiseRegressor(NetworkRegressor):
     def _fit_stream(self, stream: Stream, path: Any) -> list[Warning]:
         """Fit to a stream, set the attributes at the very end, and return warnings for the user."""
         self._require_blocks()
-        self._require_unwarped("data in blocks", "auto")
+        self._require_unwarped("data in blocks", "auto", otherwise=OR_AT_ONCE)
         rng = as_generator(self.random_state)
         if path is not None and not isinstance(self.random_state, Integral):
             raise ValueError(f"`checkpoint` needs a number as `random_state`, got {self.random_state!r}")
@@ -143,7 +150,7 @@ class BlockwiseRegressor(NetworkRegressor):
         return found + self._set_blockwise(result, blocks, check)
 
     def _fingerprint(self, blocks: Blocks) -> str:
-        """Return a hash of all that a fit to blocks depends on."""
+        """Return a hash of the data and the parameters of a fit to blocks."""
         parameters = sorted(
             (name, repr(value)) for name, value in self.get_params(deep=False).items() if name != "verbose"
         )
@@ -156,34 +163,24 @@ class BlockwiseRegressor(NetworkRegressor):
             warnings.warn(warning, stacklevel=3)
         return self
 
-    def _require_unwarped(self, purpose: str, *harmless: str) -> None:
-        """Raise an error if values or inputs are transformed; parameters may be None or something ``harmless``."""
-        if not all(
-            given is None or (isinstance(given, str) and given in harmless) for given in (self.target, self.inputs)
-        ):
-            raise ValueError(
-                f"`target` and `inputs` must be None for {purpose}, got {self.target!r} and {self.inputs!r}: "
-                "transform the rows yourself, or fit at most 20,000 of them at once"
-            )
-
     def _needs_memory(self) -> bool:
-        """Return whether the parameters ask for a fit that needs all rows in memory."""
+        """Return whether the parameters require all rows in memory."""
         return False
 
     @abstractmethod
     def _require_blocks(self) -> None:
-        """Raise an error if the parameters ask for what cannot be done with blocks."""
+        """Raise an error if the parameters are not supported for blocks."""
 
     @abstractmethod
     def _checked_units(self, scaling: Scaling, jet: Jet, given: Jet) -> Checked:
         """Return the scaling of a fit, the check of gradients, and warnings for the user.
 
-        ``scaling`` is that of all data, ``jet`` those that are fitted, and ``given`` those that are checked.
+        ``scaling`` is the scaling of all data, ``jet`` the fitted data, and ``given`` the data to check.
         """
 
     @abstractmethod
     def _way(self, blocks: Blocks, found: list[Warning]) -> Way[Any, Any, Any, Any]:
-        """Return how blocks are fitted, as the parameters say, and note warnings in ``found``."""
+        """Return the method to fit blocks for the parameters, and add warnings to ``found``."""
 
     @property
     def _goes_on(self) -> bool:  # type: ignore[override]
@@ -192,16 +189,16 @@ class BlockwiseRegressor(NetworkRegressor):
     def _go_on(
         self, judged: Judged, fit: Any, blocks: Blocks, clock: Clock, verbose: int
     ) -> tuple[list[Warning], bool]:
-        """Fit a candidate of a race to all blocks in the time that a clock leaves, and set the attributes.
+        """Fit a candidate of a race to all blocks in the remaining time, and set the attributes.
 
         Parameters
         ----------
         judged : Judged
             The candidate.
         fit : Fit
-            Its fit to the sample.
+            The fit of the candidate to the sample.
         blocks : Blocks
-            The data, in its units.
+            The data, in the units of the fit.
         clock : Clock
         verbose : int
 
@@ -223,9 +220,9 @@ class BlockwiseRegressor(NetworkRegressor):
 
     @abstractmethod
     def _in_time(self, judged: Judged, fit: Any, blocks: Blocks, clock: Clock) -> tuple[Any, Any, bool]:
-        """Return how a candidate goes on in the time that a clock leaves, and from which fit to the sample.
+        """Return the method to continue a candidate in the remaining time, and its fit to the sample.
 
-        The last result is whether there is time for all neurons or steps.
+        The last result is whether the time suffices for all neurons or steps.
         """
 
     @abstractmethod

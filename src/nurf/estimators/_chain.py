@@ -1,4 +1,4 @@
-"""The chain rule: derivatives of maps, and derivatives of functions on their way through these."""
+"""The chain rule: derivatives of maps, and of functions before and after maps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from nurf._types import Array, Index
 
-FULL_RANK = 1e-6  # a matrix times its pseudo-inverse differs from the identity by less
+FULL_RANK = 1e-6  # largest difference of a matrix times its pseudo-inverse from the identity
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class Derivative:
     jacobian : array of shape (n, p, d) or (1, p, d)
         ``dT_j / dx_i``; one matrix if it is the same at all points.
     curvature : array of shape (n, p, d, d), optional
-        The second derivatives; None if they are zero, or were not asked for.
+        The second derivatives; None if they are zero or not requested.
     """
 
     jacobian: Array
@@ -33,7 +33,7 @@ class Derivative:
 
     @property
     def is_elementwise(self) -> bool:
-        """Whether each number that comes out depends on at most one that goes in, and the other way round."""
+        """Whether each output depends on at most one input, and each input affects at most one output."""
         links = np.any(self.jacobian != 0, axis=0)
         return bool(links.sum(axis=0).max() <= 1 and links.sum(axis=1).max() <= 1)
 
@@ -52,7 +52,7 @@ class Derivative:
         return W if np.abs(J @ W - np.eye(J.shape[1])).max() < FULL_RANK else None
 
     def then(self, outer: Derivative) -> Derivative:
-        """Return the derivatives of ``outer(T(x))`` from those of ``outer`` at ``T(x)``."""
+        """Return the derivatives of ``outer(T(x))`` from the derivatives of ``outer`` at ``T(x)``."""
         curvature = outer.curvature
         if curvature is None and self.curvature is not None:
             _, q, p = outer.jacobian.shape
@@ -60,7 +60,7 @@ class Derivative:
         return Derivative(*self.after(outer.jacobian, curvature))
 
     def of_columns(self, columns: Index, d: int) -> Derivative:
-        """Return the derivatives of a map of ``d`` inputs that sees only some of them."""
+        """Return the derivatives of a map of ``d`` inputs that depends on some of them only."""
         jacobian = np.zeros((*self.jacobian.shape[:2], d))
         jacobian[:, :, columns] = self.jacobian
         if self.curvature is None:
@@ -77,7 +77,7 @@ class Derivative:
         return Derivative(W, -np.einsum("nlm,nmij,nia,njb->nlab", W, self.curvature, W, W, optimize=True))
 
     def after(self, gradients: Array, hessians: Array | None) -> tuple[Array, Array | None]:
-        """Return gradients (n, k, d) and Hessians (n, k, d, d) of ``g(T(x))`` from those of ``g`` at ``T(x)``."""
+        """Return gradients (n, k, d) and Hessians (n, k, d, d) of ``g(T(x))`` from derivatives of ``g`` at ``T(x)``."""
         J = self.jacobian
         if hessians is not None:
             hessians = np.swapaxes(J, 1, 2)[:, None] @ hessians @ J[:, None]
@@ -86,7 +86,7 @@ class Derivative:
         return gradients @ J, hessians
 
     def before(self, gradients: Array, hessians: Array | None) -> tuple[Array, Array | None]:
-        """Return gradients (n, p, d) and Hessians of ``T(f(x))`` from those of ``f`` (n, k, d); NaN if unknown."""
+        """Return gradients (n, p, d) and Hessians of ``T(f(x))`` from gradients (n, k, d) and Hessians of ``f``."""
         J = self.jacobian
         if hessians is not None:
             shape = (len(hessians), J.shape[1], *hessians.shape[2:])
@@ -100,7 +100,7 @@ class Derivative:
 
 
 def known_product(matrices: Array, columns: Array) -> Array:
-    """Return ``matrices @ columns``, with NaN only where an unknown entry (NaN) of the columns takes part.
+    """Return ``matrices @ columns``, with NaN only where an unknown entry (NaN) of the columns contributes.
 
     Parameters
     ----------
@@ -116,12 +116,12 @@ def known_product(matrices: Array, columns: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """Derivatives at points, on their way through the transformers.
+    """Derivatives at points, before and after transformers.
 
     Parameters
     ----------
     gradients : array of shape (n, k, d), optional
-        Unknown partial derivatives are NaN. With ``directions``, derivatives along these, of shape (n, k, q).
+        Gradients, NaN if unknown. With ``directions``, directional derivatives of shape (n, k, q).
     hessians : array of shape (n, k, d, d), optional
     directions : array of shape (n, q, d), optional
     """
@@ -131,7 +131,7 @@ class Slopes:
     directions: Array | None = None
 
     def of_values(self, target: Derivative) -> Slopes:
-        """Return the derivatives of transformed values, from those of the values."""
+        """Return the derivatives of the transformed values."""
         if self.gradients is None:
             if target.curvature is not None:
                 raise ValueError("`hessians` need `gradients` to go through a `target` that is not affine, got none")
@@ -142,12 +142,12 @@ class Slopes:
         return Slopes(gradients, hessians, self.directions)
 
     def through(self, step: Derivative, name: str) -> Slopes:
-        """Return the derivatives by what comes out of a step, from those by what goes in.
+        """Return the derivatives with respect to the outputs of a step, from derivatives with respect to its inputs.
 
         With the Jacobian ``J`` (p, d) of the step and ``J W = 1``, the gradient is ``W^T grad f``: the derivatives of
-        ``f`` along the columns of ``W``, that is, along what the step keeps. Without such a ``W`` (more numbers come
-        out than go in), or if partial derivatives are unknown that all columns of a square ``W`` take, ``df / dx_i``
-        is known as the derivative along column ``i`` of ``J``.
+        ``f`` along the columns of ``W``, which are the directions that the step keeps. Without such a ``W`` (a step
+        with more outputs than inputs), or if all columns of a square ``W`` need unknown partial derivatives, ``df /
+        dx_i`` is used as the derivative along column ``i`` of ``J``.
         """
         p, d = step.jacobian.shape[1:]
         if self.directions is not None:
@@ -172,7 +172,7 @@ class Slopes:
 
     def _by_inverse(self, step: Derivative, W: Array, name: str) -> Slopes:
         across = np.swapaxes(W, 1, 2)
-        lost = np.asarray(~across.any(axis=2))[:, None, :]  # nothing is known of derivatives along these
+        lost = np.asarray(~across.any(axis=2))[:, None, :]  # derivatives along these are unknown
         gradients = self.gradients
         if gradients is not None:
             gradients = np.swapaxes(known_product(across, np.swapaxes(gradients, 1, 2)), 1, 2)

@@ -1,4 +1,4 @@
-"""What the parameters of a regressor with sampled neurons leave to a race."""
+"""The candidates of a race for the parameters of a regressor with sampled neurons."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from nurf._types import Array, Precision
 from nurf._validation import is_number
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
+from nurf.choosing import VALUES_ALONE
 from nurf.densities import AxisAligned, Density, Local, Nonlocal, Uniform
 from nurf.densities._rows import complete
 from nurf.engines import (
@@ -26,7 +27,8 @@ from nurf.engines import (
     race_sizes,
     stage_counts,
 )
-from nurf.engines._sampled import GROWTH, MAX_ROWS
+from nurf.engines._candidates import GROWTH
+from nurf.engines._parts import MAX_ROWS
 from nurf.estimators._parameters import (
     TAILS,
     check_neurons,
@@ -41,17 +43,17 @@ from nurf.solvers import Loss, Rule
 from nurf.solvers.ridge._sums import ROUNDING
 
 WIDTHS = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)  # in units of the ball into which the inputs are scaled
-WIDTH_RATIO = 4.0  # of single widths to the typical one, for "multiscale"
+WIDTH_RATIO = 4.0  # ratio of single widths to the typical width, for "multiscale"
 GRADIENT_WEIGHTS = (0.0, 1e-3, 1e-2, 1e-1)
-RIVAL = 4.0  # a fit to the values alone that is further behind a fit to all data is not worth its candidates
+RIVAL = 4.0  # fits to the values alone end if their error is larger by this factor than with all data
 ENOUGH = 0.5  # share of known derivatives above which none are estimated
 AUTO_NEURONS = (150, 4050)  # smallest and largest size for n_neurons="auto"
-AUTO_IMPROVEMENT = 0.05  # by which each further size must lower the error then
+AUTO_IMPROVEMENT = 0.05  # relative decrease of the error that each larger size requires with n_neurons="auto"
 
 
 @dataclass(frozen=True)
 class Choices:
-    """The parameters of ``RandomFeatureRegressor`` that say which candidates take part in a race, with their meaning.
+    """The parameters of ``RandomFeatureRegressor`` that determine the candidates of a race.
 
     Parameters
     ----------
@@ -75,8 +77,12 @@ class Choices:
     dtype: Any = "float64"
 
     def engines(self, jet: Jet, rule: Rule, rng: np.random.Generator) -> list[SampledEngine]:
-        """Return the engines of a race: for all data and, unless the parameters rule that out, for the values alone."""
+        """Return the engines of a race: for all data and, if the parameters allow it, for the values alone."""
         activations = self.activations()
+        if jet.functionals is not None:
+            activations[0].require(jet.functionals.max_order)
+            if self.precision() != np.float64:
+                raise ValueError(f"`dtype` must be 'float64' with `functionals`, got {self.dtype!r}")
         space = self._space(jet, activations)
         sizes = self._sizes(activations[0], space)
         task = Task(jet, self.alphas(), rule, max_rows=MAX_ROWS, dtype=self.precision())
@@ -87,10 +93,10 @@ class Choices:
             return [engine]
         values = jet.only(())
         space = self._space(values, activations)
-        return [engine, replace(engine, task=replace(task, jet=values), space=space, data="values alone", rival=RIVAL)]
+        return [engine, replace(engine, task=replace(task, jet=values), space=space, data=VALUES_ALONE, rival=RIVAL)]
 
     def _space(self, jet: Jet, activations: tuple[Activation, ...]) -> Space:
-        """Return the settings that may be chosen for the data, as the parameters say."""
+        """Return the settings to choose from, for the data and the parameters."""
         activation = activations[0]
         named, order = named_density(self.density, activation), sampling_order(jet, activation)
         density = Nonlocal(order) if named is None else named
@@ -120,7 +126,7 @@ class Choices:
         )
 
     def _densities(self, jet: Jet, order: int) -> tuple[Density, ...]:
-        """Return the densities that may be chosen for data with derivatives."""
+        """Return the densities to choose from, for data with derivatives."""
         general = (Nonlocal(order), Local(order, None), Uniform())
         return (*general, AxisAligned(order, None)) if jet.n_features > 1 else general
 
@@ -132,12 +138,12 @@ class Choices:
         return (FromData(), FromResidual()) if self.growth == "auto" else (FromResidual(),)
 
     def _metrics(self, jet: Jet, activation: Activation) -> tuple[Metric, ...]:
-        """Return the metrics that may be learned."""
+        """Return the metrics to choose from."""
         free = self.density == "auto" and self._chooses_width(activation) and jet.n_features > 1
         return (Diagonal(), Isotropic(), Full()) if free else (Isotropic(),)
 
     def _estimated(self, density: Density, jet: Jet, activation: Activation) -> tuple[tuple[Density, Metric], ...]:
-        """Return the densities and metrics that may be built from derivatives of a network."""
+        """Return the densities and metrics that may use derivatives estimated by a network."""
         metrics = self._metrics(jet, activation)
         pairs: list[tuple[Density, Metric]] = [(density, metric) for metric in metrics]
         if len(metrics) > 1:
@@ -145,13 +151,13 @@ class Choices:
         return tuple(pairs)
 
     def _width_ratios(self, activation: Activation) -> tuple[float, ...]:
-        """Return how much the widths of single neurons may vary."""
+        """Return the factors by which widths of single neurons may vary."""
         if not self._chooses_width(activation):
             return (1.0,)
         return (WIDTH_RATIO,) if self.width == "multiscale" else (1.0, WIDTH_RATIO)
 
     def _degrees(self, jet: Jet, activation: Activation) -> tuple[int | None, ...]:
-        """Return the degrees that the tail may have. An affine one comes first, and needs enough data."""
+        """Return the degrees of the tail to choose from. The affine tail comes first, if there are enough data."""
         degree = choose("tail", self.tail, TAILS)
         rows = len(jet) * (1 + jet.n_features * ("gradients" in jet.known))
         if self.tail != "auto" or not self._chooses_width(activation) or rows < 2 * (jet.n_features + 1):
@@ -159,7 +165,7 @@ class Choices:
         return (None, 0) if activation.order == 2 else (1, None)
 
     def _chooses_width(self, activation: Activation) -> bool:
-        """Return whether widths are chosen. A number and the width of an activation object are kept as they are."""
+        """Return whether widths are chosen. A given number or the width of an activation object is kept."""
         named = isinstance(self.width, str) and isinstance(self.activation, str)
         return named and isinstance(activation, SmoothActivation)
 
@@ -169,7 +175,7 @@ class Choices:
         return free and bool(jet.known) and isinstance(activation, SmoothActivation)
 
     def activations(self) -> tuple[Activation, ...]:
-        """Return the activation with all widths that may be chosen, the largest first."""
+        """Return the activation with all widths to choose from, the largest first."""
         chosen = isinstance(self.width, str)
         if chosen and self.width not in ("auto", "multiscale"):
             raise ValueError(f"`width` must be 'auto', 'multiscale' or a number > 0, got {self.width!r}")
@@ -181,8 +187,8 @@ class Choices:
     def _estimates(self, jet: Jet, activation: Activation, unusable: bool) -> bool:
         """Return whether unknown derivatives may be estimated for the sampling.
 
-        A gradient that is known in part does not show the direction in which the function varies. If the named density
-        is ``unusable``, nothing can be sampled without an estimate.
+        An incomplete gradient does not determine the direction in which the function varies. If the named density is
+        ``unusable``, estimates are required for sampling.
         """
         chosen = choose("derivatives", self.derivatives, {"given": False, "estimate": True, "auto": None})
         order = sampling_order(jet, activation)
@@ -195,7 +201,7 @@ class Choices:
         return bool(chosen)
 
     def _losses(self, jet: Jet, activation: Activation) -> tuple[Loss, ...]:
-        """Return the weights of derivatives that may be chosen, the smallest first."""
+        """Return the weights of derivatives to choose from, the smallest first."""
         hessians: Any = self.hessian_weight
         if not (is_number(hessians) and hessians >= 0):
             raise ValueError(f"`hessian_weight` must be a number >= 0, got {hessians!r}")
@@ -213,7 +219,7 @@ class Choices:
         return losses
 
     def _growth(self, activation: Activation) -> float | None:
-        """Return by which factor stages grow, or None if all neurons are sampled at once."""
+        """Return the factor by which stages grow, or None if all neurons are sampled at once."""
         growth: Any = self.growth
         if isinstance(growth, str) and growth == "auto":
             growable = activation.n_derivatives >= min(activation.order, 2) and not np.ndim(activation.width)
@@ -223,13 +229,12 @@ class Choices:
         return None if growth is None else float(growth)
 
     def _sizes(self, activation: Activation, space: Space) -> list[int]:
-        """Return the numbers of neurons at which settings are compared."""
+        """Return the numbers of neurons of a race."""
         growth = self._growth(activation)
         if isinstance(self.n_neurons, str) and self.n_neurons == "auto":
             if self.growth is None:
                 raise ValueError(
-                    "`n_neurons='auto'` adds neurons to those that are there: `growth` must be 'auto' or a number > 1, "
-                    "got None"
+                    "`n_neurons='auto'` grows networks in stages: `growth` must be 'auto' or a number > 1, got None"
                 )
             smallest, largest = AUTO_NEURONS
             return stage_counts(largest, growth or GROWTH, smallest)
@@ -244,7 +249,7 @@ class Choices:
         return precision
 
     def alphas(self) -> Array | None:
-        """Return the alpha that is given, or None if it is chosen from a path."""
+        """Return the given alpha, or None if it is chosen from a path."""
         smallest = ROUNDING[self.precision()]
         if isinstance(self.alpha, str) and self.alpha == "auto":
             return None

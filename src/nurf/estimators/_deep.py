@@ -1,9 +1,8 @@
-"""The regressor with a deep network, all weights trained from sampled ones."""
+"""The regressor with a deep network, whose training starts from a sampled first layer."""
 
 from __future__ import annotations
 
 import itertools
-import time
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -16,7 +15,7 @@ from nurf._validation import is_number, is_whole
 from nurf._warping import Warping
 from nurf.activations import Sigmoid
 from nurf.blockwise import Blocks, TrainedBlocks
-from nurf.choosing import NO_LIMIT, POLICY, Clock, Judged, decide
+from nurf.choosing import POLICY, Clock, Judged, decide
 from nurf.data import DerivativeCheck, Observations, checked_gradients, split
 from nurf.densities import Density, Nonlocal, Uniform
 from nurf.engines import DeepFit, DeepOptions, DeepSetting, DeepSpec, TrainedEngine
@@ -31,38 +30,36 @@ from nurf.networks import DeepNetwork, Nonlinearity
 from nurf.networks._nonlinearities import NONLINEARITIES
 from nurf.solvers import Loss
 
-MAX_WEIGHT = 1e9  # of derivatives beside values: with more, single precision does not resolve the values
+MAX_WEIGHT = 1e9  # largest weight of derivatives; with larger weights, single precision does not resolve the values
 
 
 class DeepFeatureRegressor(BlockwiseRegressor):
-    """Regression by a deep network whose weights are all trained, on values and gradients.
+    """Regression by a deep network with all weights trained on values and gradients.
 
-    The hyperplanes of the first layer are sampled from a density built from derivative data; from there all weights are
-    trained by SOAP, Adam in the eigenbases of Shampoo's factors, on the mean squared error of the values plus
-    ``gradient_weight`` times the mean squared error of the gradients. Inputs and values are scaled inside; all
-    derivatives, in and out, are in the units of the data.
+    The hyperplanes of the first layer are sampled from a density built from derivative data. Then all weights are
+    trained by SOAP (Adam in the eigenbases of Shampoo's factors) to minimise the mean squared error of the values plus
+    ``gradient_weight`` times the mean squared error of the gradients. Inputs and values are scaled internally; given
+    and predicted derivatives are in the units of the data.
 
-    Some rows are held out of the training, and judge. All settings that the parameters leave open are trained for a
-    short cycle of steps, the best one for a long cycle, too. The network after the long cycle is taken, unless the one
-    after the short cycle is clearly better. At the end a short cycle takes all rows. ``report()`` shows the candidates
-    and the course of the training.
+    Some rows are held out to estimate errors. All settings that the parameters leave open are trained for a short cycle
+    of steps, and the best setting for a long cycle. The network after the long cycle is kept, unless the network after
+    the short cycle is clearly better. Finally a short cycle uses all rows. ``report()`` shows the candidates and the
+    course of the training.
 
     Parameters
     ----------
     hidden : sequence of int, default (64, 64, 64, 64, 64)
         Numbers of neurons of the hidden layers.
     steps : int or "auto", default "auto"
-        Steps of the long cycle, without the rows that are held out. "auto" is 2700, or 700 with up to 150 samples, for
-        which there are five runs, each without a fold.
+        Steps of the long cycle, without the held-out rows. "auto" is 2700, or 700 with up to 150 samples, for which
+        there are five runs, each without a fold.
     time_budget : float, optional
-        Seconds after which the training ends. Then cycles follow each other, each with twice as many steps as the one
-        before, until the time is over; a cycle that did not come to its end does not count. The first cycle of the
-        first setting is trained however short the budget is. ``n_iter_`` is the number of steps that were taken. For
-        data in blocks it is no deadline.
+        Seconds after which the training ends. With a budget, each cycle has twice the steps of the previous cycle,
+        until the time is over; an unfinished cycle does not count. The first cycle of the first setting is always
+        finished. ``n_iter_`` is the number of steps taken. For data in blocks it is no deadline.
     gradient_weight : float or "auto", default "auto"
-        Weight of the squared residual of a gradient in the loss, relative to that of a value, both in scaled units.
-        "auto" tries the weight with which both count the same, and 0, and goes on with the one of the smaller error at
-        the rows that are held out.
+        Weight of the squared residual of a gradient in the loss, relative to a value, both in scaled units. "auto"
+        tries the weight for which both count equally, and 0, and continues with the smaller error at the held-out rows.
     activation : {"tanh", "silu"} or Nonlinearity, default "tanh"
         The activation of all layers.
     density : str or Density, default "auto"
@@ -70,20 +67,19 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         "axis_aligned", "nonlocal", "representation", or an object of ``nurf.densities``. "auto" chooses between
         nonlocal and uniform.
     scaling : {"box", "ball", None}, default "box"
-        How inputs are mapped into the unit ball: each by its own range, all by one factor, or not at all.
+        Scaling of the inputs into the unit ball: each by its own range, all by one factor, or none.
     target : {"auto", "log", "asinh", None} or sequence of these, default None
-        How values are transformed before the fit, the same way or another one for each output; predictions, derivatives
-        and errors are in the units of the data. See ``Surrogate``.
+        Transformation of the values before the fit, for all outputs or one for each. Predictions, derivatives and
+        errors are in the units of the data. See ``Surrogate``.
     inputs : {"auto", "log", None}, sequence or dict of these, default None
-        Inputs whose logarithms the network sees: all, one entry for each, or by name. See ``Surrogate``.
+        Inputs that are replaced by their logarithms: all, one entry for each input, or by name. See ``Surrogate``.
     check_gradients : {"warn", "raise", False}, default "warn"
-        What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
-        warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
+        Whether ``fit`` warns or raises an error if the gradients contradict the values (see ``check_derivatives``), or
+        does not compare them. If the data are not sufficient to decide, there is no warning and no error.
     warm_start : bool, default False
-        Whether a second ``fit`` goes on from the network of the first, in its units and with its setting, as
-        ``partial_fit`` does.
+        Whether a second ``fit`` continues the training of the first, with its units and setting, like ``partial_fit``.
     random_state : int, RandomState, Generator or None, default None
-        Seed for the first weights, the batches, and the rows that are held out.
+        Seed for the first weights, the batches, and the held-out rows.
     verbose : int, default 0
         1 to write a line for each candidate that is the best so far to the standard error.
 
@@ -96,20 +92,20 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     density_ : Density
         The density of the first layer.
     n_steps_ : int
-        Steps of the long cycle: the parameter ``steps``, or the number that "auto" stands for.
+        Steps of the long cycle: the parameter ``steps``, or the number for "auto".
     n_iter_ : int
-        Steps that were taken from the first weights of the network to the last, earlier fits included.
+        Number of steps of the training of the network, earlier fits included.
     n_samples_ : int
-        Number of samples that were fitted.
+        Number of fitted samples.
     fit_ : DeepFit
-        The fit in scaled units, with the settings that were tried and the cycles of the training.
+        The fit in scaled units, with the tried settings and the cycles of the training.
     scaling_ : Scaling
         The change of units.
     estimated_error_ : float or array of shape (k,)
-        The estimated root mean square error at new points, in the units of each output, from the rows that are held
-        out; NaN with fewer than three of them. The last cycle, which takes these rows too, lowers it a little.
+        The estimated root mean square error at new points, in the units of each output, from the held-out rows; NaN
+        with fewer than three of them. The last cycle, which uses all rows, lowers the actual error slightly.
     uncertainty_ : CrossFit
-        The uncertainty of the fit, in scaled units, from the same rows.
+        The uncertainty of the fit, in scaled units, from the held-out rows.
     gradient_check_ : DerivativeCheck or None
         The comparison of the gradients with the values; None if there was none.
     n_features_in_ : int
@@ -117,9 +113,9 @@ class DeepFeatureRegressor(BlockwiseRegressor):
 
     Notes
     -----
-    Hessians are not in the loss, and a warning says so: that takes third derivatives of the network, at many times the
-    cost. With several outputs, each step fits the gradients of random combinations of the outputs, which on average is
-    the loss of all gradients, so that many outputs take little longer than one.
+    Hessians are not in the loss, and a warning says so, because they need third derivatives of the network, at many
+    times the cost. With several outputs, each step fits the gradients of random combinations of the outputs, whose
+    expectation is the loss of all gradients, so that many outputs take little longer than one.
 
     Examples
     --------
@@ -172,11 +168,11 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         self.verbose = verbose
 
     def partial_fit(self, X: Any, y: Any, **data: Any) -> Self:
-        """Train on from where the network is, on the given rows, with the arguments of ``fit``.
+        """Continue the training on the given rows, with the arguments of ``fit``.
 
-        Units and setting stay those of the first fit. Rows that were held out then are held out again, others at
-        random, so that the estimated error stays that of rows that did not train, also if the rows are the same. On
-        other rows alone the network may forget those before: give both.
+        Units and setting of the first fit are kept. Rows that were held out before are held out again, and others at
+        random, so that the estimated error is always an error at rows that were never trained. If only new rows are
+        given, the network may forget the old ones: pass both.
         """
         if not hasattr(self, "fit_"):
             return self.fit(X, y, **data)
@@ -208,7 +204,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         clock: Clock,
         scaling: Scaling | None = None,
     ) -> Prepared:
-        """Return the engine of the training, from the network of ``start`` on if there is one."""
+        """Return the engine of the training, which continues the network of ``start`` if there is one."""
         if start is not None:
             require_shape(jet, start.network)
         if scaling is None:
@@ -219,7 +215,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         if start is not None:
             spec = replace(spec, hidden=start.network.hidden, activation=start.network.activation)
         spec, entropy = self._with_steps(spec, scaled), tuple(int(number) for number in rng.integers(2**32, size=4))
-        validation, clock = None if held_out is None else scaling(held_out), self._clock(clock)
+        validation = None if held_out is None else scaling(held_out)
         engine = TrainedEngine(scaled, spec, entropy, validation, start, self.time_budget is not None, clock=clock)
         return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None)
 
@@ -233,11 +229,11 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         return []
 
     def _fit_on(self, start: DeepFit, jet: Jet, validation: Any) -> list[Warning]:
-        """Train on from a fit."""
+        """Continue the training of a fit."""
         rng, progress = self._generator(), watch_attempts(self._verbosity())
         given, (jet, held_out) = jet, split(jet, validation, rng)
         prepared = self._prepared(
-            self.warping_, given, jet, held_out, rng, NO_LIMIT, prepare=partial(self._from, start)
+            self.warping_, given, jet, held_out, rng, self._clock(Clock()), prepare=partial(self._from, start)
         )
         choice = decide(prepared.raced, POLICY, progress, prepared.clock)
         return [*prepared.warnings, *self._finished(prepared, prepared.fit(choice))]
@@ -245,7 +241,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     def _require_blocks(self) -> None:
         if self.warm_start:
             raise ValueError(
-                "`warm_start` must be False for data in blocks, got True: `partial_fit` goes on with some rows"
+                "`warm_start` must be False for data in blocks, got True: `partial_fit` continues with some rows"
             )
 
     def _checked_units(self, scaling: Scaling, jet: Jet, given: Jet) -> Checked:
@@ -290,7 +286,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     def _first_network(self, X: Any, y: Any, gradients: Any, scale: float) -> DeepNetwork:
         """Return the network from which training starts, with first normals of the length ``scale``.
 
-        Of the settings that the parameters leave open, the first one is taken. The network is in the units of the data.
+        The network has the first of the settings that the parameters leave open, in the units of the data.
         """
         made: list[DeepNetwork] = []
 
@@ -312,13 +308,15 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         return f"{layers}, {self.fit_.setting}, {self.fit_.n_steps} steps"
 
     def report(self) -> Report:
-        """Return what was chosen and tried, and the course of the training, to print or to show in a notebook."""
+        """Return the choice and the course of the training: text in a terminal, a table in a notebook."""
         check_is_fitted(self, "fit_")
-        found = describe_deep(self.fit_, self.n_samples_, self.y_scale_, self._has_derivatives, self.gradient_check_)
+        found = describe_deep(
+            self.fit_, self.n_samples_, self._fitted_scale, self._has_derivatives, self.gradient_check_
+        )
         return self._with_units(found)
 
     def _spec(self, jet: Jet, found: list[Warning]) -> DeepSpec:
-        """Return the spec of the network and its training from the parameters, and note warnings in ``found``."""
+        """Return the spec of the network and its training from the parameters, and add warnings to ``found``."""
         if not isinstance(self.warm_start, bool | np.bool_):
             raise ValueError(f"`warm_start` must be True or False, got {self.warm_start!r}")
         activation = self.activation
@@ -330,7 +328,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         return DeepSpec(self._hidden(jet), activation, self._settings(jet, "gradients" in jet.known and not zero))
 
     def _settings(self, jet: Jet, informative: bool) -> tuple[DeepSetting, ...]:
-        """Return the settings to try; ``informative`` if gradients are known that are not all zero."""
+        """Return the settings to try; ``informative`` if some known gradients are not zero."""
         named = named_density(self.density, Sigmoid())
         if named is not None and (missing := named.missing(jet)):
             got = " and ".join(sorted(jet.known)) or "no derivatives"
@@ -343,12 +341,12 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         used = [DeepSetting(*pair, Loss(weight)) for weight in weights if weight > 0 for pair in pairs]
         if weights[-1] > 0:
             return tuple(used)
-        if used:  # beside them, what does not depend on the derivatives
+        if used:  # also densities that do not depend on the derivatives
             pairs = [(density, scale) for density, scale in pairs if not (named is None and density.needs)]
         return (*used, *(DeepSetting(*pair) for pair in pairs))
 
     def _gradient_weights(self, jet: Jet, informative: bool) -> list[float]:
-        """Return the weights of gradients that are tried."""
+        """Return the weights of gradients to try."""
         weight = self.gradient_weight
         if isinstance(weight, str) and weight == "auto":
             return [min(balanced_weight(jet), MAX_WEIGHT), 0.0] if informative else [0.0]
@@ -377,19 +375,18 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         return replace(spec, n_steps=spec.options.steps_for(n_valued, POLICY) if auto else int(self.steps))
 
     def _clock(self, clock: Clock) -> Clock:
-        """Return the clock that ends a fit: the budget of one's own, if there is one."""
         if self.time_budget is None:
             return clock
         if not (is_number(self.time_budget) and self.time_budget > 0):
             raise ValueError(f"`time_budget` must be None or a number > 0, got {self.time_budget!r}")
-        return Clock(min(clock.deadline, time.perf_counter() + float(self.time_budget)))
+        return clock.within(float(self.time_budget))
 
 
 def require_shape(jet: Jet, network: DeepNetwork) -> None:
-    """Raise an error if the data have other inputs or outputs than the network that training goes on from."""
+    """Raise an error if the data have other inputs or outputs than the network of the earlier training."""
     expected, got = (network.dimension, network.output_shape), (jet.n_features, jet.y.shape[1:])
     if got != expected:
         raise ValueError(
-            f"training goes on with {expected[0]} inputs and outputs of shape {expected[1]}, as in the first fit, "
+            f"training continues with {expected[0]} inputs and outputs of shape {expected[1]}, as in the first fit, "
             f"got {got[0]} and {got[1]}"
         )

@@ -1,4 +1,4 @@
-"""The transformer: the same sampled features, for a pipeline of one's own."""
+"""The transformer: sampled features for scikit-learn's pipelines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedE
     scaling_ : Scaling
         The change of units.
     density_ : Density
-        The density that was sampled.
+        The sampled density.
 
     Examples
     --------
@@ -89,7 +89,8 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SavedE
             data = Observations(X, gradients=gradients, hessians=hessians).matched().arguments
             X = validate_data(self, X, dtype=np.float64)
             ranks = {"gradients": 2, "hessians": 3}  # of the derivatives of one output
-            arrays = {kind: as_finite_or_nan(kind, data[kind]) for kind in ranks if data[kind] is not None}
+            given = [kind for kind in ranks if data[kind] is not None]
+            arrays: dict[str, Any] = {kind: as_finite_or_nan(kind, data[kind]) for kind in given}
             outputs = [array.shape[1:2] for kind, array in arrays.items() if array.ndim > ranks[kind]]
             found = self._fit(Jet(X, np.zeros((len(X), *(outputs[0] if outputs else ()))), **arrays))
         for warning in found:

@@ -1,4 +1,4 @@
-"""Which estimators files hold, and how they are loaded."""
+"""The estimators that files can contain, and how they are loaded."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from nurf.blockwise import Accumulation, Running
 from nurf.data import Reservoir, Units
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap
+from nurf.estimators._fidelities import Base
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor
@@ -21,9 +22,9 @@ from nurf.solvers.ridge import NormalEquations
 
 
 def _consistent(attributes: dict[str, Any]) -> None:
-    """Raise a ``ValueError`` if the network of a fit, its units and the inputs do not belong together.
+    """Raise a ``ValueError`` if the shapes of the network of a fit, its units and the inputs are inconsistent.
 
-    An estimator that holds others has none of these.
+    Estimators that consist of other estimators have none of these.
     """
     if "scaling_" not in attributes:
         return
@@ -57,19 +58,19 @@ _ESTIMATORS = (
     SparseFeatureRegressor,
     Surrogate,
 )
-_PARTS = (Accumulation, Leaderboard, NormalEquations, Reservoir, Running, Standing, Units)
+_PARTS = (Accumulation, Base, Leaderboard, NormalEquations, Reservoir, Running, Standing, Units)
 SAVED = RESULTS.extended(dataclasses=_PARTS, estimators=_ESTIMATORS, limits=dict.fromkeys(_ESTIMATORS, _consistent))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the fitted model of a file that ``model.save(path)`` wrote.
 
-    Nothing in the file is run: it holds numbers, and names of classes out of a fixed list.
+    Loading runs no code: a file contains numbers, and names of classes from a fixed list.
 
     Raises
     ------
     FileFormatError
-        If the file is not one of a model, is damaged, or was written by a newer version in a way that is not known.
+        If the file contains no model, is damaged, or was written in the format of a newer version.
 
     Examples
     --------

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_whole
-from nurf.choosing import Clock
+from nurf.choosing import VALUES_ALONE, Clock
 from nurf.data import checked_gradients
-from nurf.engines import Learning, WideEngine, WideFit, n_directions
+from nurf.engines import Conditions, Learning, WideEngine, WideFit, n_directions
 from nurf.estimators._base import NetworkRegressor, Prepared
 from nurf.estimators._parameters import choose
 from nurf.estimators._report import Report, describe_derivatives, describe_process
@@ -24,7 +24,7 @@ from nurf.solvers.process import CRITERIA, row_total
 
 MEANS = {"constant": 0, "affine": 1}
 METRICS = ("auto", "scales", "map")
-LEAST_WEIGHT = 1e-12  # of a row, in units of the largest: rounding errors of the others are larger than what it says
+LEAST_WEIGHT = 1e-12  # smallest relative weight of a row; lighter rows are lost in rounding errors
 
 
 class KernelFeatureRegressor(NetworkRegressor):
@@ -34,42 +34,47 @@ class KernelFeatureRegressor(NetworkRegressor):
     is the mean of a Gaussian process with the kernel ``s^2 k(A x, A x')`` and an unknown constant (or affine) mean,
     given all values and derivatives with their noise. The linear map ``A`` (a scale for each input, or a map to few
     directions), the noise of values, and the noise of derivatives (of all, or of each partial) are learned from the
-    data, on parts of the samples first. Few samples do not tell kernels and maps apart, so that several are averaged.
-    The values alone are fitted, too, and this fit is taken if it is clearly better at samples that the fits did not
-    see. All derivatives, in and out, are in the units of the data. Nothing is random.
+    data, from parts of the samples first. Few samples do not distinguish kernels and maps, so that several are
+    averaged. The values alone are also fitted, and derivatives count if they make the fit clearly better at left-out
+    samples. Given and predicted derivatives are in the units of the data. The fit uses no random numbers.
 
-    The time of a fit grows with the third power of the number of rows: values, and partial derivatives. With more than
+    The time of a fit grows with the third power of the number of rows (values and partial derivatives). With more than
     some hundred samples, ``RandomFeatureRegressor`` is faster, and often better.
 
     Parameters
     ----------
     kernel : {"auto", "gaussian", "matern", "erf"} or RadialKernel, default "auto"
-        "gaussian" for very smooth functions, "matern" (of smoothness 5/2) for those with two derivatives, "erf" for the
-        infinitely wide network of erf neurons, or an object of ``nurf.kernels``. "auto" averages them, with the inverse
-        leave-one-out errors to the fourth power as weights; above 1000 rows the best is taken.
+        "gaussian" for very smooth functions, "matern" (of smoothness 5/2) for functions with two derivatives, "erf" for
+        the infinitely wide network of erf neurons, or an object of ``nurf.kernels``. "auto" averages all three, with
+        the inverse leave-one-out errors to the fourth power as weights; above 1000 rows it uses the best only.
     metric : {"auto", "scales", "map"}, default "auto"
-        What ``A`` is: a scale for each input, or a linear map to few directions, which starts from those of the
-        gradients. "auto" averages them like kernels. It tries a map with up to three inputs; with more, if the
-        gradients lie almost in half as many directions as there are inputs, or fewer.
+        The linear map ``A``: a scale for each input, or a map to few directions, which starts from the directions of
+        the gradients. "auto" averages both like kernels. It tries a map with up to three inputs; with more inputs, if
+        the gradients lie almost in few directions, at most half the number of inputs.
     rank : int, optional
-        Number of directions of a map. By default as many as hold 0.9999 of the mean square of the gradients.
+        Number of directions of a map. By default the smallest number with 0.9999 of the mean square of the gradients.
     mean : {"constant", "affine"}, default "constant"
         The mean of the process, integrated out.
     selection : {"likelihood", "loo"}, default "likelihood"
-        What scales and noise are learned by: the restricted marginal likelihood, or the closed-form leave-one-out error
-        of the values.
+        Criterion for scales and noise: the restricted marginal likelihood, or the leave-one-out error of the values in
+        closed form. With ``functionals`` it is always "loo", of values and functionals.
     max_rows : int, default 5000
-        The largest number of values and derivatives that are fitted. If there are more, all values are used, and the
-        derivatives of samples that are spread evenly. If there are more values than that, samples that are spread
-        evenly are fitted, and the others also judge the fit.
+        The largest number of fitted values and derivatives. If there are more, all values are fitted, and the
+        derivatives of evenly spread samples. If there are more values than this number, evenly spread samples are
+        fitted, and the others also judge the fit.
     target : {"auto", "log", "asinh", None} or sequence of these, default None
-        How values are transformed before the fit, the same way or another one for each output; predictions, derivatives
-        and errors are in the units of the data. See ``Surrogate``.
+        Transformation of the values before the fit, for all outputs or one for each. Predictions, derivatives and
+        errors are in the units of the data. See ``Surrogate``.
     inputs : {"auto", "log", None}, sequence or dict of these, default None
-        Inputs whose logarithms the network sees: all, one entry for each, or by name. See ``Surrogate``.
+        Inputs that are replaced by their logarithms: all, one entry for each input, or by name. See ``Surrogate``.
+    monotone, convex : dict or array of shape (d,) or (k, d), optional
+        Inputs along which the function rises (1) or falls (-1), and along which it is convex (1) or concave (-1): by
+        name, as in ``{"x1": 1}``, or a number for each input, 0 for no condition. See ``docs/shapes.md``.
+    lower, upper : float or array of shape (k,), optional
+        Bounds of the values, for each output.
     check_gradients : {"warn", "raise", False}, default "warn"
-        What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
-        warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
+        Whether ``fit`` warns or raises an error if the gradients contradict the values (see ``check_derivatives``), or
+        does not compare them. If the data are not sufficient to decide, there is no warning and no error.
     verbose : int, default 0
         1 to write the progress to the standard error.
 
@@ -80,28 +85,29 @@ class KernelFeatureRegressor(NetworkRegressor):
     kernel_ : RadialKernel
         The kernel of the member of the largest weight.
     metric_ : array of shape (q, d)
-        Its linear map ``A``, for unscaled inputs.
+        The linear map ``A`` of this member, for unscaled inputs.
     scales_ : array of shape (d,)
-        The lengths of the columns of this map: how soon the function bends along each input, in inverse units of the
-        input. An input without effect has a scale near zero, and so has one with a linear effect.
+        The lengths of the columns of ``metric_``: the inverse of the distance over which the slope changes along each
+        input, in inverse units of the input. Inputs without effect have scales near zero, and so have inputs with a
+        linear effect.
     relevance_ : array of shape (d,)
-        How much each input matters: the root mean square of the predicted partial derivatives at the samples, times the
-        standard deviation of the input over that of the values. It has no unit.
+        The importance of each input, without unit: the root mean square of the predicted partial derivatives at the
+        samples, times the standard deviation of the input, divided by the standard deviation of the values.
     noise_ : dict
         The learned standard deviations of the noise of "values" (in the units of each output), and of "gradients" (the
         root mean square over the inputs) and "hessians" in scaled units, if there are any.
     n_samples_ : int
-        Number of samples that were fitted.
+        Number of fitted samples.
     n_rows_ : int
-        Number of values and derivatives that were fitted.
+        Number of fitted values and derivatives.
     fit_ : WideFit
         The fit in scaled units.
     scaling_ : Scaling
         The change of units.
     estimated_error_ : float or array of shape (k,)
-        The estimated root mean square error at new points, in the units of each output: each sample leaves the fit in
-        closed form. If there are fewer than 20 rows for each parameter of ``A``, its scales are learned without the
-        fold of the sample. NaN with fewer than three samples, from which nothing can be estimated.
+        The estimated root mean square error at new points, in the units of each output, from leave-one-out in closed
+        form. With fewer than 20 rows for each parameter of ``A``, scales are learned without the fold of the sample.
+        NaN with fewer than three samples.
     gradient_check_ : DerivativeCheck or None
         The comparison of the gradients with the values; None if there was none.
     uncertainty_ : ProcessPosterior
@@ -124,6 +130,7 @@ class KernelFeatureRegressor(NetworkRegressor):
 
     fit_: WideFit
     network_: KernelAverage
+    _takes_functionals = True
 
     def __init__(
         self,
@@ -136,6 +143,10 @@ class KernelFeatureRegressor(NetworkRegressor):
         max_rows: int = 5000,
         target: Any = None,
         inputs: Any = None,
+        monotone: Any = None,
+        convex: Any = None,
+        lower: Any = None,
+        upper: Any = None,
         check_gradients: str | bool = "warn",
         verbose: int = 0,
     ) -> None:
@@ -147,11 +158,15 @@ class KernelFeatureRegressor(NetworkRegressor):
         self.max_rows = max_rows
         self.target = target
         self.inputs = inputs
+        self.monotone = monotone
+        self.convex = convex
+        self.lower = lower
+        self.upper = upper
         self.check_gradients = check_gradients
         self.verbose = verbose
 
     def _generator(self) -> np.random.Generator:
-        return np.random.default_rng(0)  # splits off validation samples; nothing else is random
+        return np.random.default_rng(0)  # only to split off validation samples
 
     def _prepare(
         self,
@@ -180,7 +195,7 @@ class KernelFeatureRegressor(NetworkRegressor):
             jet,
             self._kernels(),
             choose("mean", self.mean, MEANS),
-            choose("selection", self.selection, CRITERIA),
+            CRITERIA["loo"] if jet.functionals is not None else choose("selection", self.selection, CRITERIA),
             learning,
             int(self.max_rows),
             validation,
@@ -191,9 +206,13 @@ class KernelFeatureRegressor(NetworkRegressor):
             return (engine,)
         values = jet.only(())
         rank = self._metrics(values, learning)[1] if engine.diagonal else engine.rank
-        return engine, replace(engine, data="values alone", jet=values, rank=rank)
+        return engine, replace(engine, data=VALUES_ALONE, jet=values, rank=rank)
+
+    def _with_conditions(self, engine: Any, conditions: Conditions, scaled: Jet) -> Any:
+        return replace(engine, finish=conditions.wide)
 
     def _finish(self, prepared: Prepared, fit: WideFit) -> list[Warning]:
+        fit = self._with_equations(fit, fit.posterior, prepared.scaled)
         self._set_fit(fit, prepared.scaling, fit.posterior)
         jet = prepared.scaled
         self.kernel_, self._deviations = fit.network.members[0].kernel, prepared.deviations
@@ -210,12 +229,12 @@ class KernelFeatureRegressor(NetworkRegressor):
 
     @property
     def scales_(self) -> Array:
-        """How soon the function bends along each input, of shape (d,)."""
+        """The inverse distances over which slopes change along each input, of shape (d,)."""
         return np.asarray(np.hypot.reduce(self.metric_, axis=0))  # squares may underflow
 
     @property
     def relevance_(self) -> Array:
-        """How much each input matters, of shape (d,)."""
+        """The importance of each input, of shape (d,)."""
         check_is_fitted(self, "fit_")
         gradients = self.fit_.network.gradient(self.fit_.posterior.jet.X)
         slopes = self.scaling_.slopes_of_inputs(gradients).reshape(-1, self.n_features_in_)
@@ -236,7 +255,7 @@ class KernelFeatureRegressor(NetworkRegressor):
         return f"{self.fit_.label}, {self.n_rows_} rows"
 
     def report(self) -> Report:
-        """Return what was chosen and why: text in a terminal, a table in a notebook.
+        """Return the choice and its reasons: text in a terminal, a table in a notebook.
 
         Examples
         --------
@@ -250,7 +269,7 @@ class KernelFeatureRegressor(NetworkRegressor):
         relevance = list(zip(names, self.relevance_, strict=True))
         derivatives = describe_derivatives(self.fit_, self._n_given, self.n_rows_, self.gradient_check_)
         return self._with_units(
-            describe_process(self.fit_, relevance, self.noise_, self.y_scale_, derivatives, self.n_samples_)
+            describe_process(self.fit_, relevance, self.noise_, self._fitted_scale, derivatives, self.n_samples_)
         )
 
     def _kernels(self) -> tuple[RadialKernel, ...]:
@@ -264,14 +283,14 @@ class KernelFeatureRegressor(NetworkRegressor):
         return (RADIAL_KERNELS[self.kernel](),)
 
     def _metrics(self, jet: Jet, learning: Learning) -> tuple[bool, int]:
-        """Return whether a scale for each input may be learned, and the rank of a map that may be, or 0."""
+        """Return whether a scale for each input is a candidate, and the rank of a map as a candidate, or 0."""
         d = jet.n_features
         if self.rank is not None and not (is_whole(self.rank) and self.rank <= d):
             raise ValueError(f"`rank` must be a whole number from 1 to {d}, the number of inputs, got {self.rank!r}")
         choose("metric", self.metric, dict.fromkeys(METRICS))
         if self.metric == "scales":
             if self.rank is not None:
-                raise ValueError(f"`rank` is that of a map: `metric` must be 'auto' or 'map', got {self.metric!r}")
+                raise ValueError(f"`rank` needs a map: `metric` must be 'auto' or 'map', got {self.metric!r}")
             return True, 0
         rank = int(self.rank or (_n_directions(jet, learning.energy) if "gradients" in jet.known else d))
         wanted = self.metric == "map" or self.rank is not None
@@ -280,7 +299,7 @@ class KernelFeatureRegressor(NetworkRegressor):
 
 
 def _n_directions(jet: Jet, energy: float) -> int:
-    """Return the number of directions in which gradients are not small; a partial that is never known may be large."""
+    """Return the number of directions with large gradients; unknown partial derivatives may be large."""
     gradients, d = jet.gradients, jet.n_features
     assert gradients is not None
     hidden = np.count_nonzero(np.isnan(gradients).reshape(-1, d).all(axis=0))
@@ -288,7 +307,7 @@ def _n_directions(jet: Jet, energy: float) -> int:
 
 
 def _heavy(jet: Jet) -> Jet:
-    """Return the jet without values and derivatives of next to no weight, whose noise would be next to infinite."""
+    """Return the jet without values and derivatives of negligible weight, whose noise would be nearly infinite."""
     values, slopes = jet.weights(0), jet.weights(1)
     light = slopes < LEAST_WEIGHT * slopes.max()
     if light.any():

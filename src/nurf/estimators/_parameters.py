@@ -1,4 +1,4 @@
-"""What parameters that several estimators have stand for; those that cannot be used raise a ``ValueError``."""
+"""The meaning of parameters that several estimators share. Invalid values raise a ``ValueError``."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
 from nurf.jets import DERIVATIVE_KINDS, Jet
 
-MAX_WEIGHTS = 10**8  # inner weights of a network: a fit takes several arrays of that size
-MAX_WIDTH = 1e9  # and its inverse is the smallest: derivatives have powers of widths as factors
+MAX_WEIGHTS = 10**8  # largest number of inner weights: a fit needs several arrays of this size
+MAX_WIDTH = 1e9  # largest width; its inverse is the smallest: derivatives have powers of widths as factors
 TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 
 
 def choose(name: str, key: str, table: dict[str, Any]) -> Any:
-    """Look up what the parameter ``name`` stands for."""
+    """Return the entry of a table for the value of the parameter ``name``."""
     if not (isinstance(key, str) and key in table):
         raise ValueError(f"`{name}` must be one of {', '.join(map(repr, table))}, got {key!r}")
     return table[key]
 
 
 def check_neurons(name: str, value: Any, n_inputs: int, lowest: int = 1) -> None:
-    """Raise an error if a number of neurons is none, or asks for more memory than any fit could use."""
+    """Raise an error if a number of neurons is invalid, or needs more memory than any fit could use."""
     if not is_whole(value, lowest):
         raise ValueError(f"`{name}` must be a whole number >= {lowest}, got {value!r}")
     largest = MAX_WEIGHTS // (n_inputs + 1)
@@ -35,7 +35,7 @@ def check_neurons(name: str, value: Any, n_inputs: int, lowest: int = 1) -> None
 
 
 def make_activation(activation: Any, width: Any) -> Activation:
-    """Return the activation with a name and a width, or the object that is given."""
+    """Return the activation with a name and a width, or the given object."""
     if isinstance(activation, Activation):
         if width is not None:
             raise ValueError(
@@ -58,7 +58,7 @@ def make_activation(activation: Any, width: Any) -> Activation:
 
 
 def named_density(density: Any, activation: Activation) -> Density | None:
-    """Return the density that the parameter names, or None for "auto"."""
+    """Return the density for the parameter, or None for "auto"."""
     if isinstance(density, Density):
         return density
     if isinstance(density, str) and density in DENSITIES:
@@ -69,7 +69,7 @@ def named_density(density: Any, activation: Activation) -> Density | None:
 
 
 def default_density(density: Any, jet: Jet, activation: Activation) -> tuple[Density, list[Warning]]:
-    """Return the density and warnings; "auto" is nonlocal sampling if the derivatives for it are known and not zero."""
+    """Return the density and warnings; "auto" is nonlocal sampling if its derivatives are known and not zero."""
     named = named_density(density, activation)
     if named is not None:
         return named, []
@@ -80,7 +80,7 @@ def default_density(density: Any, jet: Jet, activation: Activation) -> tuple[Den
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """Return the generator that the parameter ``random_state`` stands for."""
+    """Return the random generator for the parameter ``random_state``."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     seed = random_state
@@ -92,7 +92,7 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 
 def sampling_order(jet: Jet, activation: Activation) -> int:
-    """Return the order of the derivatives to sample from: the activation's, or lower if only gradients are known."""
+    """Return the order of the derivatives to sample from: the order of the activation, or 1 without Hessians."""
     return 1 if activation.order == 1 or ("hessians" not in jet.known and "gradients" in jet.known) else 2
 
 

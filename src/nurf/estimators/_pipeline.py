@@ -1,4 +1,4 @@
-"""Pipelines through which gradients go by the chain rule."""
+"""Pipelines that transform gradients by the chain rule."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from nurf._validation import as_derivative, as_finite, as_finite_or_nan, in_shap
 from nurf.data import Observations
 from nurf.estimators._base import unchanged_on_error
 from nurf.estimators._chain import Derivative, Slopes
+from nurf.estimators._pipeline_draws import PipelineDraws, box_of
 from nurf.estimators._report import Report
 from nurf.estimators._transformers import derivative_of, is_passthrough
 from nurf.jets import Jet
@@ -25,27 +26,27 @@ from nurf.networks import PointFunction
 
 
 class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
-    """A pipeline of transformers and a regressor of this package, through which derivatives go by the chain rule.
+    """A pipeline of transformers and a regressor of this package, with derivatives by the chain rule.
 
-    The transformers map inputs ``x`` to ``z = T(x)``, and the regressor is fitted to ``f`` as a function of ``z``, by
-    choice after a transformation of the values. Gradients and Hessians that are given to ``fit`` are those by ``x``, in
-    the units of the data, and so are those that ``predict_gradient`` and ``predict_hessian`` return. scikit-learn's
-    ``Pipeline`` would hand ``gradients`` to the regressor as they are: as derivatives by ``z``, which they are not.
+    The transformers map inputs ``x`` to ``z = T(x)``, and the regressor is fitted to ``f`` as a function of ``z``,
+    optionally after a transformation of the values. Gradients and Hessians are with respect to ``x``, in the units of
+    the data, in ``fit`` as well as in ``predict_gradient`` and ``predict_hessian``. scikit-learn's ``Pipeline`` would
+    pass ``gradients`` to the regressor unchanged, as derivatives with respect to ``z``, which is wrong.
 
     Derivatives of scalers, ``PCA``, ``TruncatedSVD``, functions of NumPy in a ``FunctionTransformer``, and of
-    ``Pipeline``, ``ColumnTransformer`` and ``FeatureUnion`` of these are known. A transformer with a method
-    ``jacobian(X)``, of shape (n, p, d), is asked for it. All others are differentiated by finite differences of
-    ``transform``. A transformer that reduces the number of inputs, such as ``PCA``, keeps the derivatives along the
-    directions that it keeps. One that makes more of them gives derivatives along some directions (see ``fit`` of the
-    regressors).
+    ``Pipeline``, ``ColumnTransformer`` and ``FeatureUnion`` of these are known. If a transformer has a method
+    ``jacobian(X)``, which returns an array of shape (n, p, d), this method is used. Other transformers are
+    differentiated by finite differences of ``transform``. A transformer that reduces the number of inputs, such as
+    ``PCA``, keeps the derivatives along its directions. A transformer that increases the number of inputs gives
+    directional derivatives (see ``fit`` of the regressors).
 
     Parameters
     ----------
     steps : list of (name, estimator)
         Transformers, and a regressor of this package at the end.
     target : transformer, "log" or None, default None
-        How values are transformed before the fit, and back after predictions: a transformer with
-        ``inverse_transform``, such as a ``PowerTransformer``. "log" stands for the natural logarithm.
+        Transformation of the values before the fit, which is inverted after predictions: a transformer with
+        ``inverse_transform``, such as a ``PowerTransformer``, or "log" for the natural logarithm.
     memory, verbose
         See ``sklearn.pipeline.Pipeline``.
 
@@ -54,9 +55,10 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
     target_ : transformer or None
         The fitted transformer of the values.
     estimated_error_ : float or array of shape (k,)
-        The estimated root mean square error at new points, in the units of the data. If there is a ``target``, it is
-        that of the regressor times the derivatives of the values by the transformed values at the samples, to first
-        order.
+        The estimated root mean square error at new points, in the units of the data. With a ``target``, it is the error
+        of the regressor times the derivatives of the inverse transformation at the samples, to first order.
+    data_box_ : array of shape (2, d)
+        The smallest and the largest value of each input in the data.
     n_features_in_ : int
     feature_names_in_ : array of shape (d,)
 
@@ -85,7 +87,7 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
         super().__init__(steps, memory=memory, verbose=verbose)
         self.target = target
 
-    # The pipeline takes the arguments of `fit` itself and does not hand them on to its steps by name.
+    # The pipeline uses the arguments of `fit` itself and does not pass them to its steps by name.
     get_metadata_routing = BaseEstimator.get_metadata_routing
 
     def fit(
@@ -103,10 +105,10 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
     ) -> Self:
         """Fit the transformers, and the regressor to transformed values and derivatives.
 
-        The arguments are those of the regressors, in the units of the data; ``sample_weight`` and
-        ``derivative_weight`` go to the regressor as they are. Derivatives at ``gradients_at`` do not go through a
-        ``target`` that is not affine, because the values there are not known. Transformers are copied before they are
-        fitted, so that a fit that fails leaves the pipeline as it was.
+        The arguments are the arguments of the regressors, in the units of the data; ``sample_weight`` and
+        ``derivative_weight`` are passed unchanged. ``gradients_at`` cannot be combined with a ``target`` that is not
+        affine, because the values at these points are unknown. Transformers are copied before they are fitted, so that
+        a failed fit does not change the pipeline.
 
         Returns
         -------
@@ -127,20 +129,21 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
         ).matched()
         first = [(name, step if is_passthrough(step) else clone(step)) for name, step in self.steps[:-1]]
         transformers = Pipeline(first or [("nothing", "passthrough")], memory=self.memory, verbose=self.verbose)
-        with unchanged_on_error(self):  # transformers and regressor stay a pair
+        with unchanged_on_error(self):  # transformers and regressor stay consistent
             Z = transformers.fit_transform(X, data.y)
             if first:
                 self.steps = [*transformers.steps, self.steps[-1]]
             self.target_ = self._fitted_target(data.y)
             self.steps[-1][1].fit(**self._transformed(Z, data).arguments)
             self.estimated_error_ = self._error(self.steps[-1][1].estimated_error_, data.y)
+            self.data_box_ = box_of(X)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Return the values at the points, of shape (n,) or (n, k), and by choice their standard deviations.
+        """Return the values at the points, of shape (n,) or (n, k), and optionally their standard deviations.
 
-        If there is a ``target`` that is not affine, values are those that the regressor predicts, transformed back (the
-        median rather than the mean), and standard deviations are to first order ``|dy / du|`` times those of ``u``.
+        With a ``target`` that is not affine, predictions ``u`` of the regressor are transformed back (the median rather
+        than the mean), and standard deviations are multiplied by ``|dy / du|``, to first order.
         """
         Z = self._inputs(X)
         if not return_std:
@@ -161,35 +164,51 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
         return np.sort(np.stack(ends, axis=-1), axis=-1)
 
     def predict_gradient(self, X: Any) -> Array:
-        """Return the gradients by the inputs of the pipeline at the points, of shape (n, d) or (n, k, d)."""
+        """Return the gradients with respect to the inputs of the pipeline, of shape (n, d) or (n, k, d)."""
         return self._derivatives(X, 1)[0]
 
     def predict_hessian(self, X: Any) -> Array:
-        """Return the Hessians by the inputs of the pipeline at the points, of shape (n, d, d) or (n, k, d, d)."""
+        """Return the Hessians with respect to the inputs of the pipeline, of shape (n, d, d) or (n, k, d, d)."""
         hessians = self._derivatives(X, 2)[1]
         assert hessians is not None
         return hessians
 
+    def draws(self, n: int, random_state: Any = None) -> PipelineDraws:
+        """Return ``n`` plausible functions of the inputs of the pipeline, from draws of the regressor.
+
+        Parameters
+        ----------
+        n : int
+        random_state : int, RandomState, Generator or None, default None
+
+        Returns
+        -------
+        PipelineDraws
+            Draws with the methods of the ``Draws`` of a regressor.
+        """
+        check_is_fitted(self)
+        return PipelineDraws(self.steps[-1][1].draws(n, random_state), self)
+
     def function(self) -> PointFunction:
-        """Return the fitted function for calls at one point or many, by the inputs of the pipeline.
+        """Return the fitted function of the inputs of the pipeline, for one or many points.
 
         With ``f = model.function()``, ``f(x)`` is the value, ``f.gradient(x)`` the gradient, and
-        ``f.value_and_gradient(x)`` both. The transformers check and copy what they get, so that it is slower than that
-        of a regressor.
+        ``f.value_and_gradient(x)`` both. The transformers check and copy points, so that calls are slower than calls of
+        the function of a regressor.
         """
         check_is_fitted(self)
         return PipelineFunction(self, getattr(self, "feature_names_in_", None))
 
     def report(self) -> Report:
-        """Return what the regressor chose and why, in units of the transformed inputs and values."""
+        """Return the report of the regressor, in units of the transformed inputs and values."""
         check_is_fitted(self)
         report: Report = self.steps[-1][1].report()
         return report
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Raise a ``TypeError``: files without code hold no transformers of other packages."""
+        """Raise a ``TypeError``, because files cannot contain transformers of other packages."""
         raise TypeError(
-            "a pipeline is not saved: files without code hold no transformers of scikit-learn. Save "
+            "pipelines cannot be saved: files contain no code, and hence no transformers of scikit-learn. Save "
             "`pipeline[-1]` and the parameters of the transformers, or pickle the pipeline"
         )
 
@@ -258,7 +277,7 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
     def _pushed(
         self, X: Any, y: Any, gradients: Any = None, directions: Any = None, hessians: Any = None
     ) -> dict[str, Any]:
-        """Return derivatives by the transformed inputs, of the transformed values."""
+        """Return derivatives of the transformed values with respect to the transformed inputs."""
         if gradients is None and hessians is None:
             return {}
         d, shape = np.shape(X)[1], np.shape(y)
@@ -309,7 +328,7 @@ class GradientPipeline(RegressorMixin, Pipeline):  # type: ignore[misc]
         return np.asarray(self.target_.inverse_transform(_columns_of(values)), float).reshape(values.shape)
 
     def _elementwise(self, values: Array) -> Derivative:
-        """Return the derivative of values by transformed values; raise if outputs are mixed."""
+        """Return the derivatives of values with respect to transformed values; raise if outputs are mixed."""
         derivative = derivative_of(self.target_, _columns_of(values)).inverted()
         if not derivative.is_elementwise:
             raise ValueError(f"standard deviations and intervals do not go through {self.target!r}: it mixes outputs")
@@ -324,7 +343,7 @@ class PipelineFunction:
     ----------
     pipeline : GradientPipeline
     names : array of shape (d,), optional
-        The names of the inputs, if the transformers know columns by name.
+        The names of the inputs, if the transformers use names of columns.
     """
 
     pipeline: GradientPipeline
@@ -339,14 +358,14 @@ class PipelineFunction:
         return np.asarray(self._at(x, self.pipeline.predict_gradient))
 
     def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
-        """Return both."""
+        """Return the value and the gradient at ``x``."""
         return self(x), self.gradient(x)
 
     def _at(self, x: Any, predict: Callable[[Any], Any]) -> Any:
         points: Any = np.asarray(x, float)
         single, points = points.ndim == 1, np.atleast_2d(points)
         if self.names is not None:
-            from pandas import DataFrame  # which the names came with
+            from pandas import DataFrame  # names come from data frames of pandas
 
             points = DataFrame(points, columns=self.names)
         found = predict(points)
@@ -358,7 +377,7 @@ def _columns_of(values: Array) -> Array:
 
 
 def _slopes(gradients: Any, directions: Any, hessians: Any, shape: tuple[int, ...], d: int) -> Slopes:
-    """Return derivatives, checked, of values of ``shape`` (n,) or (n, k) by ``d`` inputs."""
+    """Return the checked derivatives of values of ``shape`` (n,) or (n, k) with respect to ``d`` inputs."""
     n, k = shape[0], int(np.prod(shape[1:]))
     hessians = as_derivative("hessians", hessians, (*shape, d, d), ("n", "k", "d", "d"))
     hessians = None if hessians is None else hessians.reshape(n, k, d, d)
@@ -366,7 +385,7 @@ def _slopes(gradients: Any, directions: Any, hessians: Any, shape: tuple[int, ..
         gradients = as_derivative("gradients", gradients, (*shape, d), ("n", "k", "d"))
         return Slopes(None if gradients is None else gradients.reshape(n, k, d), hessians)
     if hessians is not None:
-        raise ValueError("`directions` and `hessians` do not go through a pipeline together, got both")
+        raise ValueError("pipelines support either `directions` or `hessians`, got both")
     V = as_finite("directions", directions)
     V = V.reshape(n, -1, d) if V.ndim == 2 and V.shape == (n, d) else V
     if V.ndim != 3 or (len(V), V.shape[2]) != (n, d):

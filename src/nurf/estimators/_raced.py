@@ -1,4 +1,4 @@
-"""A race between all engines, and how its winner goes on with data in blocks."""
+"""A race between all engines, and the continuation of its winners with data in blocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nurf.jets import Jet
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """An engine, and the estimator that it belongs to."""
+    """An engine, and its estimator."""
 
     name: str
     model: NetworkRegressor
@@ -36,11 +36,11 @@ class Raced:
     Parameters
     ----------
     models : list of (str, NetworkRegressor)
-        The names of the engines and the estimators whose parameters they have.
+        The names of the engines, and the estimators with their parameters.
     contenders : list of Contender
     choice : Choice
     failures : dict
-        For each place in ``models`` that failed, its error.
+        For each place in ``models`` that failed with the transformation of the winner, its error.
     check : DerivativeCheck or None
     warnings : tuple of Warning
     """
@@ -54,16 +54,16 @@ class Raced:
 
     @property
     def winner(self) -> Contender:
-        """The contender that was chosen."""
+        """The chosen contender."""
         return self.contender(self.choice.winner)
 
     def contender(self, judged: Judged) -> Contender:
-        """Return the contender to which a candidate belongs."""
+        """Return the contender of a candidate."""
         return next(each for each in self.contenders if each.engine is judged.engine)
 
     @cached_property
     def fit(self) -> Any:
-        """The fit of the candidate that was chosen."""
+        """The fit of the chosen candidate."""
         return self.winner.prepared.fit(self.choice)
 
     def fit_of(self, judged: Judged) -> Any:
@@ -80,9 +80,9 @@ class OnAllRows:
     Parameters
     ----------
     judged : Judged
-        The candidate, as it was in the race.
+        The candidate in the race.
     model : NetworkRegressor
-        Fitted to all rows; its error is that at the held rows.
+        The estimator, fitted to all rows, with its error at the held-out rows.
     warnings : list of Warning
     is_whole : bool
         Whether there was time for all neurons or steps.
@@ -96,16 +96,16 @@ class OnAllRows:
 
 @dataclass(frozen=True, eq=False)
 class RacedOnBlocks:
-    """What is fitted to data in blocks.
+    """The result of a race on data in blocks.
 
     Parameters
     ----------
     raced : Raced
-        The race on the sample, which is not finished if candidates that went on had too little time.
+        The race on the sample, which counts as unfinished if there was too little time for candidates on all rows.
     fit : Fit
-        The fit of its winner, with its errors at the held rows.
+        The fit of the winner of the race, with its errors at the held-out rows.
     better : OnAllRows or None
-        A candidate that was fitted to all rows and has a smaller error there.
+        A candidate that was fitted to all rows, if it has a smaller error at the held-out rows.
     """
 
     raced: Raced
@@ -115,18 +115,18 @@ class RacedOnBlocks:
 
 @dataclass(frozen=True, eq=False)
 class RacedBlocks:
-    """How the best of all engines is fitted to data in blocks.
+    """The method to fit the best of all engines to data in blocks.
 
-    All engines race on the sample, for half of the time. In the other half, the best candidates of engines that can go
-    on with all rows do so, if they are not far behind: sampled networks with as many neurons, trained ones with as many
-    steps as there is time for. They are compared with the winner of the race at the held rows.
+    All engines race on the sample, for half of the time. In the other half, the best candidates continue with all rows
+    if their engines can and they are not far behind: sampled networks with the neurons, and trained networks with the
+    steps, that fit into the time. The results are compared with the winner of the race at the held-out rows.
 
     Parameters
     ----------
     race : callable
-        From a sample, a generator and a deadline to the race.
+        Maps a sample, a generator and a deadline to the race.
     budget : float
-        Seconds for all of it.
+        Seconds for the whole fit.
     verbose : int
     """
 
@@ -137,7 +137,7 @@ class RacedBlocks:
     verbose: int
 
     def fit(self, blocks: Blocks, rng: np.random.Generator) -> tuple[Raced, float]:
-        """Return the race on the sample, and the end of the time."""
+        """Return the race on the sample, and the deadline."""
         now = time.perf_counter()
         end = now - blocks.seconds + self.budget
         return self.race(blocks.sample, rng, (now + end) / 2), end
@@ -145,9 +145,9 @@ class RacedBlocks:
     def absorb(
         self, blocks: Blocks, fit: tuple[Raced, float], state: None, after: Callable[[None], None] | None
     ) -> tuple[OnAllRows | None, ...]:
-        """Return candidates of the race after all blocks; each has its share of the time that is left.
+        """Return candidates of the race after all blocks, each with its share of the remaining time.
 
-        None stands for one that did not have enough.
+        Candidates without enough time are None.
         """
         (raced, end), found = fit, list[OnAllRows | None]()
         limit = POLICY.factor * raced.choice.winner.error
@@ -159,7 +159,7 @@ class RacedBlocks:
         return tuple(found)
 
     def finish(self, blocks: Blocks, fit: tuple[Raced, float], absorbed: tuple[OnAllRows | None, ...]) -> RacedOnBlocks:
-        """Return the winner of the race, or a candidate that was fitted to all rows if its error is smaller."""
+        """Return the winner of the race, or a candidate fitted to all rows if its error is smaller."""
         raced, _ = fit
         of_sample = with_errors_at(raced.fit, raced.winner.prepared.scaling(blocks.held))
         done = [each for each in absorbed if each is not None]

@@ -13,19 +13,19 @@ from nurf.estimators._blockwise import Checked
 from nurf.estimators._choices import Choices
 from nurf.jets import Jet
 
-FEW_INPUTS = 50  # up to which rank="auto" takes all
+FEW_INPUTS = 50  # rank="auto" keeps all inputs up to this number
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """The parameters that say onto which directions of the inputs the data are projected, with their meaning.
+    """The parameters that determine the directions onto which inputs are projected.
 
     Parameters
     ----------
     rank, check_gradients
         See ``RandomFeatureRegressor``.
     choices : Choices
-        What is raced on the projected data.
+        The candidates of the race on the projected data.
     """
 
     rank: Any
@@ -33,10 +33,10 @@ class Reduction:
     choices: Choices
 
     def units(self, scaling: Scaling, jet: Jet, given: Jet) -> Checked:
-        """Return the scaling, with a projection if there is one, the check of gradients, and warnings for the user.
+        """Return the scaling with its projection (if any), the check of gradients, and warnings for the user.
 
-        ``given`` are the data that are checked. They are checked as functions of what the projection leaves, where
-        neighbours are nearer. Directions that were chosen by gradients which contradict the values are not taken.
+        ``given`` are the data to check, after the projection, where neighbours are closer. Directions from gradients
+        that contradict the values are not used.
         """
         reduced = self._projected(scaling, jet)
         if reduced.x_basis is None:
@@ -47,7 +47,7 @@ class Reduction:
         return scaling if distrusted else reduced, check, found
 
     def _projected(self, scaling: Scaling, jet: Jet) -> Scaling:
-        """Return the scaling, with a projection if there is one."""
+        """Return the scaling with its projection (if any)."""
         auto = isinstance(self.rank, str) and self.rank == "auto"
         d = jet.n_features
         if self.rank is None or (auto and d <= FEW_INPUTS):
@@ -67,7 +67,7 @@ class Reduction:
         return found.scaling(scaling, found.rank() if auto else int(self.rank), jet.X)
 
     def _obstacle(self, jet: Jet) -> str:
-        """Return what is missing for a projection, or nothing."""
+        """Return the reason against a projection, or an empty text."""
         if problem := obstacle(jet):
             return problem
         if self.choices.activations()[0].order > 2 and self.choices.tail == "auto":

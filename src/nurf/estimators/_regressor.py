@@ -18,6 +18,7 @@ from nurf.choosing import Clock, Judged
 from nurf.data import DerivativeCheck, Observations, Units, read_block
 from nurf.densities import Density
 from nurf.engines import (
+    Conditions,
     CrossFit,
     SampledEngine,
     ShallowFit,
@@ -26,7 +27,7 @@ from nurf.engines import (
 )
 from nurf.engines._progress import watch_attempts
 from nurf.estimators._base import Prepared, ShallowRegressor, unchanged_on_error
-from nurf.estimators._blockwise import BlockwiseRegressor, Checked
+from nurf.estimators._blockwise import OR_AT_ONCE, BlockwiseRegressor, Checked
 from nurf.estimators._choices import Choices
 from nurf.estimators._parameters import as_generator, choose, sampling_order, zero_derivatives
 from nurf.estimators._reduced import Reduction
@@ -42,13 +43,13 @@ NAMES = {"loo": "leave-one-out", "gcv": "generalised cross-validation"}
 class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
     """Regression by a shallow network with sampled inner weights.
 
-    ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``: the hyperplanes ``a_n.x + b_n = 0`` are sampled from a density built
-    from derivative data, the outer weights ``c_n`` and the polynomial ``p`` are found by ridge regression. Inputs and
-    values are scaled inside; all derivatives, in and out, are in the units of the data.
+    The network is ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)``. Its hyperplanes ``a_n.x + b_n = 0`` are sampled from
+    a density built from derivative data; the outer weights ``c_n`` and the polynomial ``p`` are found by ridge
+    regression. Inputs and values are scaled internally; given and predicted derivatives are in the units of the data.
 
-    The parameters that are left open are chosen by a race: many candidates are compared with few neurons, few with
-    more, and one or two with all, by their errors at samples that they did not see. ``report()`` shows the best of each
-    size. Some candidates are fitted to the values alone; one of these is taken if it is clearly better.
+    A race chooses the parameters that are left open: many candidates are compared with few neurons, fewer candidates
+    with more neurons, and one or two with all neurons, by their errors at left-out samples. ``report()`` shows the best
+    candidates of each size. Some candidates are fitted to the values alone, and lose only if others are clearly better.
 
     Parameters
     ----------
@@ -58,77 +59,82 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
     density : str or Density, default "auto"
         The density of the hyperplanes: "uniform", "active_subspace", "local", "axis_aligned", "nonlocal",
         "representation", or an object of ``nurf.densities``. "auto" chooses from local, axis-aligned, nonlocal and
-        uniform sampling, with or without a metric that is learned from the gradients.
+        uniform sampling, with or without a metric learned from the gradients.
     activation : str or Activation, default "sigmoid"
         "sigmoid", "erf", "heaviside" (order 1), "softplus", "relu" (order 2), or an object of ``nurf.activations``.
     width : float, "auto" or "multiscale", default "auto"
         Width of the transition of a smooth activation, in units of the ball into which the inputs are scaled. "auto"
-        chooses from 0.0125 to 3.2, the same for all neurons of a stage or spread around it by factors up to 4;
-        "multiscale" always spreads them. An activation object keeps its own.
+        chooses between 0.0125 and 3.2, with the same width for all neurons of a stage or with widths that differ by
+        factors up to 4; with "multiscale" widths always differ. An activation object keeps its own width.
     alpha : float or "auto", default "auto"
         Ridge regularisation: the penalty ``alpha N / 2 |c|^2`` on half the mean squared error (paper, eq. 1.6), with
-        ``alpha`` in units of the mean energy of a feature. "auto" takes the largest alpha of a path whose error is
+        ``alpha`` in units of the mean energy of a feature. "auto" chooses the largest alpha of a path whose error is
         within 5% of the best.
     selection : {"loo", "gcv"}, default "loo"
-        How errors are estimated if there are more than 150 samples and no validation samples: closed-form
-        leave-one-out, or generalised cross-validation, which is faster and less reliable. With up to 150 samples (1000
+        Estimate of errors with more than 150 samples and without validation samples: closed-form leave-one-out, or
+        generalised cross-validation, which is faster and less reliable. With up to 150 samples (1000
         with fewer than 20 values and derivatives for each input) each candidate is fitted without each of five folds.
     gradient_weight : float or "auto", default "auto"
-        Weight of the squared residual of a gradient in the loss, relative to that of a value, both in scaled units.
-        "auto" chooses from 0, 0.001, 0.01 and 0.1.
+        Weight of the squared residual of a gradient in the loss, relative to a value, both in scaled units. "auto"
+        chooses from 0, 0.001, 0.01 and 0.1.
     hessian_weight : float, default 0
-        The same for Hessians (in the Frobenius norm).
+        Weight of the squared residual of a Hessian (in the Frobenius norm), relative to a value.
     loss : {"squared", "huber"}, default "squared"
-        "huber" if a few values or derivatives, up to about 5%, may be grossly wrong. What differs from the fit by more
-        than 1.345 robust standard deviations is moved there and fitted by least squares, until nothing moves: this is
-        the minimiser of Huber's loss (``nurf.engines.fit_huber`` has the formulas). The race compares settings on the
-        data that were moved. A fit takes about three to five times as long. ``selection`` must be "loo".
+        "huber" if a few values or derivatives, up to about 5%, may be grossly wrong. Residuals are clipped at 1.345
+        robust standard deviations, and the cleaned data are fitted by least squares, until they no longer change. This
+        minimises Huber's loss (``nurf.engines.fit_huber`` has the formulas). The race compares settings on the cleaned
+        data. A fit takes about three to five times as long. ``selection`` must be "loo".
     derivatives : {"auto", "given", "estimate"}, default "auto"
-        Which derivatives hyperplanes are sampled from. "given": those that are given. "estimate": unknown ones are
-        estimated by the derivatives of a smaller network. "auto" estimates them if the activation is smooth and they
-        are fully known at less than half of the points, or too few for the density that was asked for; and it may
-        ignore derivatives if the density is "auto".
+        Derivatives from which hyperplanes are sampled. "given": the given derivatives only. "estimate": unknown
+        derivatives are estimated by a smaller network. "auto" estimates them if the activation is smooth, and gradients
+        are complete at less than half of the points or the density needs more derivatives. With ``density="auto"`` it
+        may also ignore derivatives.
     growth : float, None or "auto", default "auto"
-        Number of neurons of a stage over that of the stage before, for residual stages: each stage samples from the
-        density of the residual of the one before. None samples from the density of the data only; then ``n_neurons``
-        must be a number. "auto" chooses.
+        Ratio of the numbers of neurons of consecutive stages. Each stage samples from the density of the residual of
+        the previous stage. None samples all neurons from the density of the data; ``n_neurons`` must then be a number.
+        "auto" chooses.
     tail : {"auto", "none", "constant", "affine"}, default "auto"
-        The polynomial ``p``. "auto" chooses if the width is chosen too; else its degree is one less than the order of
-        the activation.
+        The polynomial ``p``. "auto" chooses it if the width is "auto"; otherwise its degree is one less than the order
+        of the activation.
     scaling : {"box", "ball", None}, default "box"
-        How inputs are mapped into the unit ball: each by its own range, all by one factor, or not at all.
+        Scaling of the inputs into the unit ball: each by its own range, all by one factor, or none.
     rank : int, "auto" or None, default "auto"
-        Number of directions of the inputs that the network depends on, found from the gradients: eigenvectors of the
-        mean of ``J^T J``, by the variance of the values that they cause. "auto" takes the fewest that lose no more than
-        a millionth of the variance (with noisy gradients a hundredth) at samples that did not choose them, if there
-        are more than 50 inputs. None takes all inputs as they are.
+        Number of directions of the inputs on which the network depends, found from the gradients: eigenvectors of the
+        mean of ``J^T J``, sorted by the variance of the values that they cause. With more than 50 inputs, "auto" keeps
+        the smallest number of directions that loses at most a millionth of the variance (a hundredth with noisy
+        gradients) at other samples. None keeps all inputs.
     target : {"auto", "log", "asinh", None} or sequence of these, default None
-        How values are transformed before the fit, the same way or another one for each output; predictions, derivatives
-        and errors are in the units of the data. See ``Surrogate``.
+        Transformation of the values before the fit, for all outputs or one for each. Predictions, derivatives and
+        errors are in the units of the data. See ``Surrogate``.
     inputs : {"auto", "log", None}, sequence or dict of these, default None
-        Inputs whose logarithms the network sees: all, one entry for each, or by name. See ``Surrogate``.
+        Inputs that are replaced by their logarithms: all, one entry for each input, or by name. See ``Surrogate``.
+    monotone, convex : dict or array of shape (d,) or (k, d), optional
+        Inputs along which the function rises (1) or falls (-1), and along which it is convex (1) or concave (-1): by
+        name, as in ``{"x1": 1}``, or a number for each input, 0 for no condition. See ``docs/shapes.md``.
+    lower, upper : float or array of shape (k,), optional
+        Bounds of the values, for each output.
     check_gradients : {"warn", "raise", False}, default "warn"
-        What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
-        warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
+        Whether ``fit`` warns or raises an error if the gradients contradict the values (see ``check_derivatives``), or
+        does not compare them. If the data are not sufficient to decide, there is no warning and no error.
     dtype : {"float64", "float32"}, default "float64"
-        Precision of the features in the normal equations. With "float32" these take about 60% of the time, which is
-        for noisy data with many rows. What needs small alphas is lost: the smallest is about 3e-7, and errors of smooth
-        functions without noise may be many times larger (see "Large data" in the documentation). Sums over blocks of
-        rows, factorisations, errors and predictions are in double precision, as are fits to fewer rows than neurons.
+        Precision of the features in the normal equations. "float32" is for noisy data with many rows, and takes about
+        60% of the time. The smallest alpha is then about 3e-7, so that errors of smooth functions without noise may be
+        many times larger (see "Large data" in the documentation). Sums over blocks of rows, factorisations, errors,
+        predictions and fits to fewer rows than neurons use double precision.
     random_state : int, RandomState, Generator or None, default None
         Seed for sampling the hyperplanes.
     verbose : int, default 0
         1 to write the progress of the race to the standard error. If adding up more than 20,000 rows may take more than
-        a minute, a warning of the logger "nurf" says so beforehand, whatever this is.
+        a minute, the logger "nurf" always writes a warning before.
 
     Attributes
     ----------
     network_ : ShallowNetwork
         The fitted network, as a function of unscaled inputs.
     hyperplanes_ : Hyperplanes
-        Its hyperplanes.
+        The hyperplanes of the network.
     alpha_ : float
-        The regularisation that was used.
+        The chosen regularisation.
     width_ : float
         The width of the neurons of the last stage, in scaled units.
     gradient_weight_ : float
@@ -138,20 +144,20 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
     estimated_ : bool
         Whether derivatives were estimated for the sampling.
     n_samples_ : int
-        Number of samples that were fitted.
+        Number of fitted samples.
     fit_ : ShallowFit
-        The fit in scaled units, with the path over alpha, the stages, and the attempts of the race.
+        The fit in scaled units, with the path over alpha, the stages, and the candidates of the race.
     scaling_ : Scaling
         The change of units.
     estimated_error_ : float or array of shape (k,)
         The estimated root mean square error at new points, in the units of each output; NaN with fewer than three
-        samples, from which nothing can be estimated. With Huber's loss it is that of values without gross errors, and
-        standard deviations are, too. Intervals are for new values as they come, gross errors included.
+        samples. With Huber's loss, errors and standard deviations are for values without gross errors, and intervals
+        for all values.
     gradient_check_ : DerivativeCheck or None
         The comparison of the gradients with the values; None if there was none.
     uncertainty_ : CrossFit or Posterior
-        The uncertainty of the fit, in scaled units: from fits without each fold up to 150 samples (or 1000, as for
-        ``selection``), and of the outer weights with more.
+        The uncertainty of the fit, in scaled units: from fits without each fold with up to 150 samples (or 1000, as for
+        ``selection``), and the posterior of the outer weights with more.
     n_features_in_ : int
     feature_names_in_ : array of shape (d,)
 
@@ -168,6 +174,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
     """
 
     _running: Running | None
+    _takes_functionals = True
 
     def __init__(
         self,
@@ -188,6 +195,10 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         rank: int | str | None = "auto",
         target: Any = None,
         inputs: Any = None,
+        monotone: Any = None,
+        convex: Any = None,
+        lower: Any = None,
+        upper: Any = None,
         check_gradients: str | bool = "warn",
         dtype: str = "float64",
         random_state: Any = None,
@@ -209,6 +220,10 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         self.rank = rank
         self.target = target
         self.inputs = inputs
+        self.monotone = monotone
+        self.convex = convex
+        self.lower = lower
+        self.upper = upper
         self.check_gradients = check_gradients
         self.dtype = dtype
         self.random_state = random_state
@@ -226,6 +241,8 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         check, found = None, list[Warning]()
         if scaling is None:
             scaling, check, found = self._checked_units(Scaling.fit(jet, self.scaling), jet, given)
+        if self.loss == "huber" and jet.functionals is not None:
+            raise ValueError("`loss` must be 'squared' with `functionals`, got 'huber'")
         if self.loss == "huber" and self.selection == "gcv":
             raise ValueError("`selection` must be 'loo' with loss='huber', which needs left-out errors, got 'gcv'")
         scaled, selected = scaling(jet), choose("selection", self.selection, SELECTION)
@@ -235,6 +252,9 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         timed = tuple(replace(engine, clock=clock) for engine in engines)
         return Prepared(timed, scaling, scaled, check, tuple(found), clock, held_out is not None)
 
+    def _with_conditions(self, engine: Any, conditions: Conditions, scaled: Jet) -> Any:
+        return replace(engine, finish=partial(conditions.sampled, jet=engine.task.jet, given=scaled))
+
     def _finish(self, prepared: Prepared, fit: ShallowFit) -> list[Warning]:
         scaled, engine = prepared.scaled, prepared.engines[0]
         assert isinstance(engine, SampledEngine)
@@ -242,6 +262,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         if uncertainty is None:
             options: dict[str, Any] = {"precise": fit.precise, "optimism": fit.optimism, "robust": self.loss == "huber"}
             uncertainty = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, **options)
+        fit = self._with_equations(fit, uncertainty, scaled)
         rule = "refits on folds" if engine.refits else NAMES[self.selection]
         rule = "validation samples" if prepared.validated else rule
         return self._set_result(Solution(fit, prepared.scaling, uncertainty, scaled, len(scaled), rule), prepared.check)
@@ -259,12 +280,11 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
     ) -> Self:
         """Fit the network to further rows.
 
-        The first call is ``fit``: scaling, hyperplanes, width and the weight of derivatives are chosen from its rows
-        and stay. Each later call adds its rows to the normal equations, and finds alpha and the outer weights anew from
-        all rows so far, so that the order of the later calls does not matter. So the first rows should be like the
-        others, and some thousands. The error is estimated by leave-one-out at up to 5000 of all rows. The model keeps
-        its normal equations, N x N numbers; ``fit`` and ``fit_blocks`` do not, so that ``partial_fit`` after these
-        starts anew, with a warning.
+        The first call is ``fit``: it fixes scaling, hyperplanes, width and the weight of derivatives, so that its rows
+        should be some thousand typical ones. Each later call adds its rows to the normal equations, and finds alpha and
+        the outer weights from all rows so far; the order of the later calls does not matter. The error is estimated by
+        leave-one-out at up to 5000 of all rows. The model keeps its normal equations, N x N numbers. ``fit`` and
+        ``fit_blocks`` do not keep them: ``partial_fit`` after these calls starts anew, with a warning.
 
         Parameters
         ----------
@@ -292,7 +312,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
             )
         if self.loss == "huber":
             raise ValueError("`loss` must be 'squared' for `partial_fit`, got 'huber': it needs all rows at once")
-        self._require_unwarped("`partial_fit`")
+        self._require_unwarped("`partial_fit`", otherwise=OR_AT_ONCE)
         found: list[Warning] = []
         with unchanged_on_error(self):
             if running is None:
@@ -378,7 +398,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         return f"{self.fit_.network.features.n_neurons} neurons, {self.fit_.stage.setting}"
 
     def report(self) -> Report:
-        """Return what was chosen and why: text in a terminal, a table in a notebook.
+        """Return the choice and its reasons: text in a terminal, a table in a notebook.
 
         Examples
         --------
@@ -394,14 +414,14 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
           derivatives in the loss  ...
           alpha                    ..., by leave-one-out
           estimated error          ... of the standard deviation of the values, ... in their units
-                                   90% of its square is that of ... samples
+                                   90% of the squared error from ... samples
           race, 50 neurons         ... tried in ... s, the best of them:
                                    ...
         """
         check_is_fitted(self, "fit_")
         unused = describe_sampling(None if self.fit_.stage is None else self.fit_.stage.setting)
         derivatives = describe_loss(self.fit_, self._has_derivatives, self.gradient_check_, unused)
-        scale, rule = self.y_scale_, self._rule_name
+        scale, rule = self._fitted_scale, self._rule_name
         lines = describe_reduction(self.scaling_)
         found = describe(self.fit_, self.n_samples_, self.n_features_in_, scale, rule, derivatives, lines)
         return self._with_units(found)
@@ -410,7 +430,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
 def raced_on_sample(
     choices: Choices, rule: Rule, verbose: int, scaled: Jet, rng: np.random.Generator
 ) -> tuple[ShallowFit, ...]:
-    """Return the winner of a race on a sample of the rows, and others that may be better on all of them."""
+    """Return the winner of a race on a sample of the rows, and other fits that may be better on all rows."""
     engines = choices.engines(scaled, rule, rng)
     progress = watch_attempts(verbose)
     fits = fit_for_more_rows(engines, progress)

@@ -1,4 +1,4 @@
-"""What a fit chose and why, in a few lines."""
+"""Reports of fits: the choice and its reasons, in a few lines."""
 
 from __future__ import annotations
 
@@ -19,29 +19,53 @@ from nurf.solvers import VALUES_ONLY
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.process import rounding_floor
 
-SHOWN = 5  # of the candidates that were tried at one size
-MAX_OUTPUTS = 10  # whose errors are shown
-MAX_INPUTS = 8  # whose scales are shown
+SHOWN = 5  # candidates of each size that are shown
+MAX_OUTPUTS = 10  # outputs whose errors are shown
+MAX_INPUTS = 8  # inputs whose relevance is shown
 
 
 @dataclass(frozen=True)
 class Report:
-    """Lines of a label and a text; ``print`` shows them, and a notebook shows a table."""
+    """Lines of a label and a text; ``print`` shows them, and a notebook shows a table.
+
+    Parameters
+    ----------
+    title : str
+    lines : tuple of (str, str)
+    engines : Leaderboard, optional
+        The comparison of engines, which is shown first.
+    """
 
     title: str
     lines: tuple[tuple[str, str], ...]
+    engines: Any = None
 
     def __str__(self) -> str:
-        width = max(len(label) for label, _ in self.lines)
-        return "\n".join([self.title, *(f"  {label:<{width}}  {text}" for label, text in self.lines)])
+        rows = [] if self.engines is None else str(self.engines).splitlines()
+        lines = [*zip(["engines", *[""] * len(rows)], rows, strict=False), *self.lines]
+        width = max(len(label) for label, _ in lines)
+        return "\n".join([self.title, *(f"  {label:<{width}}  {text}" for label, text in lines)])
 
     def _repr_html_(self) -> str:
         cell = "text-align:left;vertical-align:top;padding:0.15em 0.8em 0.15em 0"
-        rows = "".join(
+        rows = ""
+        if self.engines is not None:
+            board = self.engines._repr_html_()
+            rows = f'<tr><th scope="row" style="{cell}">engines</th><td style="{cell}">{board}</td></tr>'
+        rows += "".join(
             f'<tr><th scope="row" style="{cell}">{escape(label)}</th><td style="{cell}">{escape(text)}</td></tr>'
             for label, text in self.lines
         )
         return f'<table><caption style="text-align:left;font-weight:bold">{escape(self.title)}</caption>{rows}</table>'
+
+
+def with_error(html: str, errors: Any, y_scale: Any) -> str:
+    """Return the HTML of a fitted estimator with its estimated error below."""
+    columns = list(zip(np.ravel(errors).tolist(), np.ravel(y_scale).tolist(), strict=True))
+    texts = [f"{error:.3g} ({error / scale:.2g} standard deviations of the values)" for error, scale in columns]
+    more = f", and {len(texts) - MAX_OUTPUTS} more outputs" if len(texts) > MAX_OUTPUTS else ""
+    known = ", ".join(texts[:MAX_OUTPUTS]) + more if np.all(np.isfinite(errors)) else "not known: too few samples"
+    return f"{html}<p>Estimated error at new points: {known}.</p>"
 
 
 def describe(
@@ -53,7 +77,7 @@ def describe(
     derivatives: str,
     reduction: tuple[tuple[str, str], ...] = (),
 ) -> Report:
-    """Return what was chosen, and what else was tried.
+    """Return the report of a shallow network: the choice, and the other candidates.
 
     Parameters
     ----------
@@ -64,9 +88,9 @@ def describe(
     rule : str
         How alpha was chosen.
     derivatives : str
-        What became of the derivatives.
+        The use of the derivatives in words.
     reduction : tuple of (str, str)
-        Lines on the directions of the inputs, if these are some of all.
+        Lines on the directions of the inputs, if inputs are projected.
     """
     features = fit.network.features
     setting = None if fit.stage is None else fit.stage.setting
@@ -92,7 +116,7 @@ def describe(
 
 
 def describe_reduction(scaling: Scaling) -> tuple[tuple[str, str], ...]:
-    """Return how many directions of the inputs the network depends on, and what is lost, if these are not all."""
+    """Return the number of directions on which the network depends, and the lost variance, if inputs are projected."""
     if scaling.x_basis is None:
         return ()
     d, r = scaling.x_basis.shape
@@ -102,7 +126,7 @@ def describe_reduction(scaling: Scaling) -> tuple[tuple[str, str], ...]:
 def describe_sparse(
     fit: SparseFit, n_samples: int, y_scale: Array, given: bool, check: DerivativeCheck | None
 ) -> Report:
-    """Return what was chosen on the path of sparse training, and its other networks of small errors.
+    """Return the report of a sparse network: the choice on the path, and other networks with small errors.
 
     Parameters
     ----------
@@ -132,7 +156,7 @@ def describe_sparse(
 
 
 def describe_deep(fit: DeepFit, n_samples: int, y_scale: Array, given: bool, check: DerivativeCheck | None) -> Report:
-    """Return what was chosen for a deep network, what else was tried, and the course of its training.
+    """Return the report of a deep network: the choice, the other candidates, and the course of the training.
 
     Parameters
     ----------
@@ -155,7 +179,7 @@ def describe_deep(fit: DeepFit, n_samples: int, y_scale: Array, given: bool, che
         *_race(fit.attempts),
     ]
     for number, cycle in enumerate(fit.history):
-        error = "" if np.isnan(cycle.error) else f", error {cycle.error:.2g} of rows that are held out"
+        error = "" if np.isnan(cycle.error) else f", error {cycle.error:.2g} at held-out rows"
         rows = f" with {cycle.label}" if cycle.label in (ALL_ROWS, ALL_BLOCKS) else ""
         text = f"{cycle.n_steps} steps{rows}: loss {cycle.loss:.2g}{error}, {cycle.seconds:.2g} s"
         lines.append(("" if number else "training", text))
@@ -164,12 +188,12 @@ def describe_deep(fit: DeepFit, n_samples: int, y_scale: Array, given: bool, che
 
 
 def _errors(fit: Fit, y_scale: Array) -> list[tuple[str, str]]:
-    """Return the estimated errors in all and of each output, or of the worst ones, and how many samples carry them."""
+    """Return the estimated errors, in total and of outputs, and the number of samples that carry them."""
     errors, scales = fit.output_errors, np.atleast_1d(y_scale)
     if np.isnan(errors).any():
-        return [("estimated error", f"not known: that takes at least {MIN_ERRORS} samples")]
+        return [("estimated error", f"unknown: it needs at least {MIN_ERRORS} samples")]
     text = f"{fit.error:.2g} of the standard deviation of the values"
-    carried = [] if fit.origin is None else [("", f"90% of its square is that of {_counted(fit.origin.n_decisive)}")]
+    carried = [] if fit.origin is None else [("", f"90% of the squared error from {_counted(fit.origin.n_decisive)}")]
     if len(errors) == 1:
         return [("estimated error", f"{text}, {fit.error * scales[0]:.2g} in their units"), *carried]
     order = np.arange(len(errors)) if len(errors) <= MAX_OUTPUTS else np.argsort(-errors)[:MAX_OUTPUTS]
@@ -191,19 +215,19 @@ def describe_process(
     derivatives: str,
     n_samples: int,
 ) -> Report:
-    """Return what an infinitely wide network has learned, and what else was tried.
+    """Return the report of an infinitely wide network: the learned scales and noise, and the other candidates.
 
     Parameters
     ----------
     fit : WideFit
     relevance : list of (name, number)
-        How much each input matters.
+        The importance of each input.
     noise : dict
         Standard deviations of the noise of values and derivatives.
     y_scale : array of shape () or (k,)
         The standard deviation of the values of each output.
     derivatives : str
-        What became of the derivatives.
+        The use of the derivatives in words.
     n_samples : int
     """
     d, rows = len(relevance), fit.posterior.rows
@@ -227,15 +251,15 @@ def describe_process(
 
 
 def describe_derivatives(fit: WideFit, n_given: int, n_rows: int, check: DerivativeCheck | None) -> str:
-    """Return what became of the derivatives: all were used, some, or none, and why.
+    """Return the use of the derivatives in words: all, some or none, and the reason.
 
     Parameters
     ----------
     fit : WideFit
     n_given : int
-        Number of values and derivatives that were given; 0 if there were no derivatives.
+        Number of given values and derivatives; 0 without derivatives.
     n_rows : int
-        Number of those that were used.
+        Number of used values and derivatives.
     check : DerivativeCheck or None
         The comparison of the gradients with the values.
     """
@@ -265,17 +289,17 @@ def _noise(noise: dict[str, Any]) -> str:
 
 
 def describe_loss(fit: Fit, given: bool, check: DerivativeCheck | None, unused: str) -> str:
-    """Return what became of the derivatives: how much they count in the loss, or why they do not.
+    """Return the use of the derivatives in words: their weight in the loss, or the reason for zero weight.
 
     Parameters
     ----------
     fit : Fit
     given : bool
-        Whether any were given.
+        Whether derivatives were given.
     check : DerivativeCheck or None
         The comparison of the gradients with the values.
     unused : str
-        What became of them if they do not count in the loss.
+        The text if their weight in the loss is zero.
     """
     if not given:
         return "none were given"
@@ -292,7 +316,7 @@ def describe_loss(fit: Fit, given: bool, check: DerivativeCheck | None, unused: 
 
 
 def _errors_with_and_without(attempts: tuple[Attempt, ...]) -> str:
-    """Return the best errors with and without derivatives in the loss, at the last size at which both were tried."""
+    """Return the best errors with and without derivatives in the loss, at the last size with both."""
     for size in sorted({attempt.size for attempt in attempts}, reverse=True):
         tried = [attempt for attempt in attempts if attempt.size == size]
         with_, without = _best(tried, lambda attempt: not _without(attempt)), _best(tried, _without)
@@ -302,14 +326,14 @@ def _errors_with_and_without(attempts: tuple[Attempt, ...]) -> str:
 
 
 def describe_sampling(setting: Setting | None) -> str:
-    """Return what became of derivatives that do not count in the loss of a sampled network."""
+    """Return the use of derivatives with zero weight in the loss of a sampled network, in words."""
     if setting is None or not setting.needs:
-        return "not used"  # derivatives that are estimated may contain the known ones, or not
+        return "not used"  # estimated derivatives may replace the known ones, or not
     return "used in the sampling only" if setting.source.keeps_neurons else "not used in the loss"
 
 
 def _densities(history: Sequence[Stage]) -> str:
-    """Return the densities of the stages whose neurons are in the network, if these differ."""
+    """Return the densities of the stages of the network, if they differ."""
     kept: list[Setting] = []
     for stage in history:
         if stage.setting is not None:
@@ -337,12 +361,12 @@ def _without(attempt: Attempt) -> bool:
 
 
 def _best(attempts: list[Attempt], condition: Callable[[Attempt], bool]) -> float:
-    """Return the smallest error of the attempts that meet a condition; NaN if there is none."""
+    """Return the smallest error of the attempts with a condition; NaN if there are none."""
     return min((attempt.error for attempt in attempts if condition(attempt)), default=np.nan)
 
 
 def _race(attempts: tuple[Attempt, ...], unit: str = "neurons") -> list[tuple[str, str]]:
-    """Return, for each size, how many candidates were tried in which time, and the best of them."""
+    """Return the number of candidates, their time and the best of them, for each size."""
     lines = []
     for size in sorted({attempt.size for attempt in attempts}):
         tried = sorted((attempt for attempt in attempts if attempt.size == size), key=lambda attempt: attempt.error)

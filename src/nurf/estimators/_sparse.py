@@ -1,4 +1,4 @@
-"""The regressor with trained neurons, as few as a penalty allows; and training that starts from sampled neurons."""
+"""The regressor with few trained neurons, and training that starts from sampled neurons."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from nurf.networks import Hyperplanes, Network
 from nurf.solvers import Loss, SparseOptions
 from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
 
-MAX_WEIGHT = 1e9  # of derivatives beside values: with more, steps do not resolve the values
+MAX_WEIGHT = 1e9  # largest weight of derivatives; with larger weights, steps do not resolve the values
 
 Model = TypeVar("Model", bound=ShallowRegressor)
 
 
 class SparseFeatureRegressor(ShallowRegressor):
-    """Regression by a shallow network with trained inner weights, as few neurons as a penalty allows.
+    """Regression by a shallow network with trained inner weights and few neurons.
 
     ``f(x) = sum_n c_n sigma(a_n.x + b_n) + p(x)`` minimises half the mean squared error plus ``alpha sum_n psi(|c_n|)``
     over the number of neurons, their hyperplanes and their outer weights (paper, eq. 1.4). Neurons are inserted where
     the dual certificate ``|<r, sigma(omega)>|`` of the residual exceeds ``alpha``, trained jointly by damped
     Gauss-Newton steps, and deleted if their outer weights become zero. With several outputs ``|c_n|`` is the length of
-    the outer weights of a neuron. Inputs and values are scaled inside; all derivatives, in and out, are in the units of
-    the data.
+    the outer weights of a neuron. Inputs and values are scaled internally; given and predicted derivatives are in the
+    units of the data.
 
     Parameters
     ----------
     alpha : float or "path", default "path"
-        Factor of the penalty, for values scaled to unit variance. "path" decreases it by factors of 4, each step from
-        the network of the one before, and takes the largest with an estimated error within 5% of the best.
+        Factor of the penalty, for values scaled to unit variance. "path" decreases it by factors of 4, starting
+        each step with the previous network, and chooses the largest alpha with an error within 5% of the best.
     max_neurons : int, optional
-        The largest number of neurons. By default there is one weight for two rows: values, and derivatives that count.
+        The largest number of neurons. By default one weight for two rows (values, and derivatives in the loss).
     penalty : {"log", "l1"} or Penalty, default "log"
         The concave ``LogPenalty(gamma)``, which needs fewer neurons, the convex ``L1()``, or a ``Penalty`` of
         ``nurf.solvers``.
@@ -61,15 +61,14 @@ class SparseFeatureRegressor(ShallowRegressor):
         "sigmoid", "erf" (order 1), "softplus", "relu" (order 2), or an object of ``nurf.activations``.
     width : float or "learned", optional
         Width of the transition of a smooth activation, in units of the ball into which the inputs are scaled; by
-        default 0.1, or that of the activation object. "learned" trains one for each neuron, from a tenth of that to ten
-        times that.
+        default 0.1, or the width of the activation object. "learned" trains a width for each neuron, between a tenth
+        and ten times this width.
     gradient_weight : float, default 0
-        How much the squared error of a gradient counts beside that of a value, both in scaled units. Partial
-        derivatives that are unknown for some output are left out. Gradients also guide the search for neurons, whatever
-        the weight.
+        Weight of the squared error of a gradient, relative to a value, both in scaled units. Partial derivatives that
+        are unknown for some output are left out. Gradients guide the search for neurons with any weight.
     hessian_weight : float, default 0
-        The same for Hessians, with the sum of the squared errors of all entries. The activation must have three
-        derivatives.
+        Weight of the sum of the squared errors of all entries of a Hessian, relative to a value. The activation must
+        have three derivatives.
     n_initial : int, default 0
         Number of neurons to start from, sampled from ``density``.
     density : str or Density, default "auto"
@@ -77,21 +76,21 @@ class SparseFeatureRegressor(ShallowRegressor):
     tail : {"auto", "none", "constant", "affine"}, default "auto"
         The polynomial ``p``, without penalty; by default of degree one less than the activation's order.
     scaling : {"box", "ball", None}, default "box"
-        How inputs are put into the unit ball: each by its own range, all by one number, or not at all.
+        Scaling of the inputs into the unit ball: each by its own range, all by one factor, or none.
     tol : float, default 0.01
         Accepted violation of the optimality conditions and of the certificate, in units of ``alpha``.
     max_iter : int, default 30
         Rounds of insertion, training and deletion for each alpha.
     target : {"auto", "log", "asinh", None} or sequence of these, default None
-        How values are transformed before the fit, the same way or another one for each output; predictions, derivatives
-        and errors are in the units of the data. See ``Surrogate``.
+        Transformation of the values before the fit, for all outputs or one for each. Predictions, derivatives and
+        errors are in the units of the data. See ``Surrogate``.
     inputs : {"auto", "log", None}, sequence or dict of these, default None
-        Inputs whose logarithms the network sees: all, one entry for each, or by name. See ``Surrogate``.
+        Inputs that are replaced by their logarithms: all, one entry for each input, or by name. See ``Surrogate``.
     check_gradients : {"warn", "raise", False}, default "warn"
-        What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
-        warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
+        Whether ``fit`` warns or raises an error if the gradients contradict the values (see ``check_derivatives``), or
+        does not compare them. If the data are not sufficient to decide, there is no warning and no error.
     random_state : int, RandomState, Generator or None
-        Where the searches for new neurons start.
+        Seed for the starting points of the searches for new neurons.
     verbose : int, default 0
         1 to write a line for each step of the path to the standard error.
 
@@ -100,23 +99,23 @@ class SparseFeatureRegressor(ShallowRegressor):
     network_ : ShallowNetwork
         The fitted network, as a function of unscaled inputs.
     hyperplanes_ : Hyperplanes
-        Its hyperplanes.
+        The hyperplanes of the network.
     alpha_ : float
         The chosen regularisation.
     n_neurons_ : int
-        The number of neurons that was found.
+        The number of neurons.
     certificate_ : float
         ``max |<r, sigma(omega)>| / alpha`` over a fine search: at most ``1 + tol`` if the fit converged.
     path_ : dict of arrays
-        "alpha", "neurons", "error", "certificate", "seconds" and "status" of every step. The error is that of
-        generalised cross-validation, by which alpha is chosen, or that with the validation samples. ``step_network(i)``
-        returns the network.
+        "alpha", "neurons", "error", "certificate", "seconds" and "status" of every step. The error, by
+        which alpha is chosen, is from generalised cross-validation or from the validation samples.
+        ``step_network(i)`` returns the network of a step.
     estimated_error_ : float or array of shape (k,)
-        The estimated root mean square error at new points, in the units of each output. The network is trained once
-        more without each of five folds, from where it is, and the errors are those at the samples of the folds; with
-        validation samples they are those at these and at the training samples. NaN with fewer than three samples.
+        The estimated root mean square error at new points, in the units of each output: the error at the samples of
+        five folds, after further training without each fold; with validation samples, the error at the validation and
+        training samples. NaN with fewer than three samples.
     uncertainty_ : CrossFit
-        The uncertainty of the fit, in scaled units, from the same fits without a fold.
+        The uncertainty of the fit, in scaled units, from the fits without each fold.
     fit_ : SparseFit
         The fit in scaled units, with all steps in its history.
     scaling_ : Scaling
@@ -124,7 +123,7 @@ class SparseFeatureRegressor(ShallowRegressor):
     gradient_check_ : DerivativeCheck or None
         The comparison of the gradients with the values; None if there was none.
     n_samples_ : int
-        Number of samples that were fitted.
+        Number of fitted samples.
     n_iter_ : int
         Rounds of insertion, training and deletion, for all alphas together.
     n_features_in_ : int
@@ -249,9 +248,11 @@ class SparseFeatureRegressor(ShallowRegressor):
         return f"{self.n_neurons_} neurons, alpha {self.fit_.alpha:.2g}"
 
     def report(self) -> Report:
-        """Return what was chosen and why: text in a terminal, a table in a notebook."""
+        """Return the choice and its reasons: text in a terminal, a table in a notebook."""
         check_is_fitted(self, "fit_")
-        found = describe_sparse(self.fit_, self.n_samples_, self.y_scale_, self._has_derivatives, self.gradient_check_)
+        found = describe_sparse(
+            self.fit_, self.n_samples_, self._fitted_scale, self._has_derivatives, self.gradient_check_
+        )
         return self._with_units(found)
 
     @property
@@ -275,7 +276,7 @@ class SparseFeatureRegressor(ShallowRegressor):
         return isinstance(self.width, str) and self.width == "learned"
 
     def _first_activation(self) -> Activation:
-        """Make the activation with which neurons are searched; trained widths start from its own."""
+        """Return the activation for the search of neurons; trained widths start from its width."""
         if not self._learns_width:
             if isinstance(self.width, str):
                 raise ValueError(f"`width` must be a number > 0, None or 'learned', got {self.width!r}")
@@ -306,7 +307,7 @@ class SparseFeatureRegressor(ShallowRegressor):
         return features.hyperplanes
 
     def _loss(self, jet: Jet) -> Loss:
-        """Return how much derivatives count; raise if they are unknown."""
+        """Return the loss; raise if derivatives in the loss are unknown."""
         weights = {"gradients": self.gradient_weight, "hessians": self.hessian_weight}
         for kind, weight in weights.items():
             name = f"`{kind[:-1]}_weight`"
@@ -337,23 +338,23 @@ def polish(
     hessian_weight: float | None = None,
     widths: bool = False,
 ) -> Model:
-    """Return a copy of a fitted regressor whose inner weights were trained from where they are.
+    """Return a copy of a fitted regressor with further trained inner weights.
 
-    Nonuniform sampling is the initialisation of training then: a few Gauss-Newton steps lower the objective of the
-    ridge regression, now as a function of all weights. The network is also trained without each of five folds; the
-    estimated error, standard deviations and intervals of the copy come from these.
+    Sampling then initialises the training: a few Gauss-Newton steps decrease the objective of the ridge regression as a
+    function of all weights. The network is also trained without each of five folds, which gives the estimated error,
+    standard deviations and intervals of the copy.
 
     Parameters
     ----------
     model : RandomFeatureRegressor
-        Fitted; it stays as it is.
+        The fitted regressor, which is not changed.
     jet : Jet
-        The data that it was fitted to, in the user's units.
+        The data of the fit, in the units of the data.
     n_steps : int, default 10
     gradient_weight, hessian_weight : float, optional
-        How much derivatives count beside the values, in scaled units; by default as in the fit.
+        Weights of the derivatives relative to the values, in scaled units; by default as in the fit.
     widths : bool, default False
-        Whether widths are trained too, one for each neuron.
+        Whether to train a width for each neuron as well.
 
     Examples
     --------

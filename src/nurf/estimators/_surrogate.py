@@ -1,4 +1,4 @@
-"""The regressor for those who do not want to choose one."""
+"""The regressor that chooses between all engines."""
 
 from __future__ import annotations
 
@@ -24,37 +24,40 @@ from nurf.engines._progress import RaceProgress, watch_attempts
 from nurf.estimators._base import NetworkRegressor
 from nurf.estimators._blockwise import BlockwiseRegressor, Checked
 from nurf.estimators._deep import DeepFeatureRegressor
+from nurf.estimators._fidelities import Base
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._parameters import choose
 from nurf.estimators._raced import Contender, Raced, RacedBlocks, RacedOnBlocks
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
+from nurf.estimators._shape import CONDITIONS, Shape
 from nurf.estimators._sparse import SparseFeatureRegressor
-from nurf.estimators._warped import least, tail_warnings
+from nurf.estimators._warped import tail_warnings
 from nurf.jets import Jet
 
 DEFAULT_ENGINES = ("wide", "sampled", "trained")
-FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError)  # of one engine; the others go on
-ROWS = 1500  # of an infinitely wide network; the time grows with their third power
-NEURONS, MANY_NEURONS, MANY = 1000, 2400, 1000  # sampled neurons with at most, and with more than, the third in samples
+SHAPED_ENGINES = ("wide", "sampled")  # linear in the weights that conditions on the shape determine
+FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError)  # after these the other engines continue
+ROWS = 1500  # rows of an infinitely wide network; the time grows with their third power
+NEURONS, MANY_NEURONS, MANY = 1000, 2400, 1000  # sampled neurons with at most, and with more than, MANY samples
 HEADER = ("engine", "estimated error", "seconds", "setting")
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How one engine did.
+    """The result of one engine.
 
     Attributes
     ----------
     engine : str
-        Its name.
+        The name of the engine.
     error : float
-        The root mean square error of the best candidate at samples that it did not see, in units of the standard
-        deviation of the values, outputs added up; infinite if there is no fit, or too few samples to know.
+        The root mean square error of the best candidate at left-out samples, in units of the standard deviation of the
+        values, outputs added up; infinite without a fit or with too few samples.
     seconds : float
         Time that the engine took.
     setting : str
-        What it chose, or why there is no fit.
+        The chosen setting, or the reason why there is no fit.
     """
 
     engine: str
@@ -71,7 +74,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Leaderboard(Sequence[Standing]):
-    """What all engines did, the chosen one first: a table in a terminal and in a notebook, a sequence of its rows."""
+    """The results of all engines, the chosen one first: a table in a terminal and in a notebook, a sequence of rows."""
 
     rows: tuple[Standing, ...]
 
@@ -106,66 +109,69 @@ class Leaderboard(Sequence[Standing]):
 
 
 class Surrogate(BlockwiseRegressor):
-    """Regression by the network that is expected to be the best, whichever way it is fitted.
+    """Regression by the network with the lowest estimated error, from several kinds of networks.
 
     Three engines take part in one race: infinitely wide networks with learned scales (``KernelFeatureRegressor``),
-    shallow ones with sampled neurons (``RandomFeatureRegressor``), and deep ones with all weights trained
-    (``DeepFeatureRegressor``). Candidates of all engines are judged by their errors at the same samples, which the fits
-    did not see, with a small effort first and few of them with more. Two candidates are compared in pairs, sample by
-    sample: a later engine wins if it is clearly better, and in doubt the earlier one is taken.
+    shallow networks with sampled neurons (``RandomFeatureRegressor``), and deep networks with all weights trained
+    (``DeepFeatureRegressor``). Candidates of all engines are judged by their errors at the same left-out samples, all
+    with a small effort and only a few with more. Candidates are compared in pairs, sample by sample: a later engine
+    wins if it is clearly better. If the evidence is weak, the earlier engine is kept.
 
-    If the gradients lie in few directions of the inputs, at most half as many as there are inputs, these directions are
-    found once, and all engines fit functions of them. Sampled networks are also fitted to all inputs, and win if the
-    directions were not enough. If there are many samples, neurons are also sampled in the linear map of the inputs that
-    infinitely wide networks learn.
+    If the gradients lie in few directions of the inputs (at most half the number of inputs), all engines fit functions
+    of these directions. Sampled networks are also fitted to all inputs, and win if the directions are not sufficient.
+    With many samples, neurons are also sampled in the linear map of the inputs that infinitely wide networks learn.
 
-    With more than 20,000 rows, engines race on a sample of them for half of the time. Sampled and trained networks that
-    are not far behind go on with all rows, and rows that are held back choose between these and the winner of the race.
+    With more than 20,000 rows, engines race on a sample of the rows for half of the time. Sampled and trained networks
+    that are not far behind continue with all rows, and held-out rows choose between these networks and the winner of
+    the race.
 
     Parameters
     ----------
     time_budget : float or None, default 20
-        Seconds after which a fit ends with the best candidate so far; the first candidate is fitted however short the
-        budget is. The order of candidates and efforts depends on the data and ``random_state`` alone, and time only
-        decides where it is cut, so that two fits that come to the end (``finished_``) are the same. None for no
-        deadline.
+        Seconds after which a fit ends with the best candidate so far. The first candidate is always fitted. The order
+        of candidates and efforts depends on the data and ``random_state`` only, and time decides where it is cut: two
+        finished fits (``finished_``) are equal. None for no deadline.
     engines : "auto", or sequence of str and estimators, default "auto"
         The engines: "wide", "sampled", "trained", "sparse" (``SparseFeatureRegressor``, which checks the deadline
         between the steps of its path only), or regressors of this package, with their own parameters. "auto" is wide,
-        sampled and trained networks, whatever the number of samples. In doubt the earlier engine of two is taken.
+        sampled and trained networks for any number of samples. If the evidence is weak, the earlier engine is kept.
     target : {"auto", "log", "asinh", None} or sequence of these, default "auto"
-        How values are transformed before the fit; a sequence has an entry for each output. "log" is for positive values
-        over decades, "asinh" for heavy tails of both signs: ``asinh(y / s)`` with the median ``s`` of ``|y|``.
-        Derivatives follow by the chain rule. Everything else is in the units of the data: predictions are
-        transformed back (a median rather than a mean), and so are the ends of intervals; a standard deviation is
-        half the distance of the values one standard deviation of the transformed value above and below. Errors by which
-        fits are judged are those of the values, not of their transforms. "auto" also fits transformed values if the
-        data ask for it: their logarithms if they are positive, span more than a decade, and their mean is nearer to
-        the middle of the range in logarithms; asinh if some are not positive and the largest ``|y|`` is more than ten
-        times the median. What has the smaller estimated error is taken.
+        Transformation of the values before the fit; a sequence has an entry for each output. "log" is for positive
+        values over decades, "asinh" for heavy tails of both signs: ``asinh(y / s)`` with the median ``s`` of ``|y|``.
+        Given derivatives are transformed by the chain rule. Results are in the units of the data: predictions are
+        transformed back (a median rather than a mean), and so are the ends of intervals; a standard deviation is half
+        the distance between the values one standard deviation below and above the transformed value. Fits are judged by
+        errors of the values, not of transformed values. "auto" also tries logarithms of values that are positive, span
+        more than a decade and are more central as logarithms, and asinh if some values are not positive and the largest
+        ``|y|`` is more than ten times the median. The transformation with the smaller estimated error is kept.
     inputs : {"auto", "log", None}, sequence or dict of these, default "auto"
-        Inputs whose logarithms the networks see: all, an entry for each input, or a dict from names (or numbers) of
-        inputs. They must be positive, at predictions, too. "auto" also fits logarithms of those inputs that are spread
-        over more than a decade, as for ``target``.
+        Inputs that are replaced by their logarithms: all, an entry for each input, or a dict from names (or numbers) of
+        inputs. Inputs with logarithms must be positive, also in predictions. "auto" also tries logarithms of inputs
+        that span more than a decade, as for ``target``.
+    monotone, convex : dict or array of shape (d,) or (k, d), optional
+        Inputs along which the function rises (1) or falls (-1), and along which it is convex (1) or concave (-1): by
+        name, as in ``{"x1": 1}``, or a number for each input, 0 for no condition. See ``docs/shapes.md``.
+    lower, upper : float or array of shape (k,), optional
+        Bounds of the values, for each output.
     check_gradients : {"warn", "raise", False}, default "warn"
-        What ``fit`` does if the gradients contradict the values (see ``check_derivatives``): it
-        warns, raises an error, or does not compare them. It says nothing if the data do not suffice to decide.
+        Whether ``fit`` warns or raises an error if the gradients contradict the values (see ``check_derivatives``), or
+        does not compare them. If the data are not sufficient to decide, there is no warning and no error.
     random_state : int, RandomState, Generator or None, default None
         Seed of the random numbers of all engines.
     verbose : int, default 0
-        1 to write a line for each candidate that is the best so far to the standard error, with the time that is left;
-        in a terminal the others are counted. 2 to write the steps of sparse training, too.
+        1 to write a line for each candidate that is the best so far to the standard error, with the remaining time; in
+        a terminal the others are counted. 2 to write the steps of sparse training as well.
 
     Attributes
     ----------
     model_ : estimator
-        The fitted regressor that was chosen. Predictions are its predictions.
+        The chosen and fitted regressor, which makes the predictions.
     engine_ : str
-        The name of its engine.
+        The name of the engine of ``model_``.
     leaderboard_ : Leaderboard
-        The engines, the errors of their best candidates, what these are and how long the engines took.
+        The engines with their best candidates, errors and times.
     finished_ : bool
-        Whether the race came to its end before the deadline. If not, more time may give a better model.
+        Whether the race finished before the deadline. If not, more time may give a better model.
     network_ : Network
         The fitted network, as a function of unscaled inputs.
     fit_ : Fit
@@ -173,10 +179,10 @@ class Surrogate(BlockwiseRegressor):
     scaling_ : Scaling
         The change of units.
     warping_ : Warping
-        The transformation of inputs and values in front of it: ``print(model.warping_)``, nothing if there is none.
+        The transformations of inputs and values before the scaling; ``print(model.warping_)`` shows them.
     estimated_error_ : float or array of shape (k,)
-        The estimated root mean square error at new points, in the units of each output, corrected for the choice of the
-        best of all candidates; NaN with fewer than three samples.
+        The estimated root mean square error at new points, in the units of each output, corrected for the selection of
+        the best candidate; NaN with fewer than three samples.
     uncertainty_ : Uncertainty or None
         The uncertainty of the fit, in scaled units.
     gradient_check_ : DerivativeCheck or None
@@ -200,6 +206,7 @@ class Surrogate(BlockwiseRegressor):
 
     model_: NetworkRegressor
     leaderboard_: Leaderboard
+    _takes_functionals = True
     scaling = None  # blocks stay in the units of the data: each engine has its own
 
     def __init__(
@@ -209,6 +216,10 @@ class Surrogate(BlockwiseRegressor):
         engines: Any = "auto",
         target: Any = "auto",
         inputs: Any = "auto",
+        monotone: Any = None,
+        convex: Any = None,
+        lower: Any = None,
+        upper: Any = None,
         check_gradients: str | bool = "warn",
         random_state: Any = None,
         verbose: int = 0,
@@ -217,6 +228,10 @@ class Surrogate(BlockwiseRegressor):
         self.engines = engines
         self.target = target
         self.inputs = inputs
+        self.monotone = monotone
+        self.convex = convex
+        self.lower = lower
+        self.upper = upper
         self.check_gradients = check_gradients
         self.random_state = random_state
         self.verbose = verbose
@@ -235,44 +250,39 @@ class Surrogate(BlockwiseRegressor):
         deadline: float,
         warpings: Sequence[Warping] | None = None,
     ) -> Raced:
-        """Return the race between all engines on given data, between the curves with the smallest error.
+        """Return the race between all engines on given data, with and without transformations.
 
-        ``warpings`` are the curves of inputs and outputs; by default those that the parameters ask for.
+        ``warpings`` are the transformations; by default they follow from the parameters.
         """
-        start, models = time.perf_counter(), self._models(jet)
-        progress = watch_attempts(self._verbosity(), deadline - start)
+        models, clock = self._models(jet), Clock(deadline)
+        progress = watch_attempts(self._verbosity(), clock.left)
         check, found = checked_gradients(jet, self.check_gradients)
         entropy = [int(number) for number in rng.integers(2**32, size=4)]
         given, (jet, held_out) = jet, split(jet, validation, rng)
-
-        def race(warping: Warping, clock: Clock) -> Raced:
-            contenders, failures = list[Contender](), dict[int, Exception]()
+        contenders, failures = list[Contender](), dict[tuple[int, str], Exception]()
+        for warping in self._warpings(jet, held_out) if warpings is None else warpings:
             for place, (name, model) in enumerate(models):
                 seed = np.random.SeedSequence(entropy, spawn_key=(place,)).generate_state(1)[0]
                 try:
                     for scaling in self._scalings(warping(jet), check, model):
                         rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
-                        prepared = model._prepared(warping, given, jet, held_out, rng, clock, scaling)
+                        own = model._clock(clock)
+                        prepared = model._prepared(warping, given, jet, held_out, rng, own, scaling)
                         contenders += [Contender(name, model, prepared, engine) for engine in prepared.raced]
                 except FAILURES as failure:
-                    failures[place] = failure
-            choice = self._decided(contenders, models, failures, progress, clock)
-            return Raced(models, contenders, choice, failures, check, tuple(found))
-
-        warpings = self._warpings(jet, held_out) if warpings is None else warpings
-        ends = start + (deadline - start) * np.arange(1, len(warpings) + 1) / len(warpings)
-        races = [race(warping, Clock(end)) for warping, end in zip(warpings, ends, strict=True)]
-        choices = [each.choice for each in races]
-        best = races[least(choices)]
-        best.winner.model._set_rivals(warpings, choices)
-        finished = all(choice.finished for choice in choices)
-        return replace(best, choice=replace(best.choice, finished=finished))
+                    failures[place, str(warping)] = failure
+        choice = self._decided(contenders, models, failures, progress, clock)
+        chosen = choice.winner.engine.transform
+        failed = {place: failure for (place, transform), failure in failures.items() if transform == chosen}
+        raced = Raced(models, contenders, choice, failed, check, tuple(found))
+        raced.winner.model._set_rivals(choice)
+        return raced
 
     def _set_raced(self, raced: Raced, winner: Contender, fit: Any) -> list[Warning]:
         """Set the attributes of the winner of a race, and return warnings for the user."""
         warping = winner.prepared.warping
         warned = winner.model._finished(winner.prepared, fit)
-        winner.model.set_params(target=warping.output_kinds, inputs=warping.input_kinds)  # which its clones have, too
+        winner.model.set_params(target=warping.output_kinds, inputs=warping.input_kinds)  # for its clones
         return warned + self._set_model(raced, winner, winner.model)
 
     def _set_model(self, raced: Raced, chosen: Contender, model: NetworkRegressor) -> list[Warning]:
@@ -299,7 +309,7 @@ class Surrogate(BlockwiseRegressor):
         self._budget()
 
     def _checked_units(self, scaling: Scaling, jet: Jet, given: Jet) -> Checked:
-        """Return the units of the data: each engine has its own, and the race compares the gradients."""
+        """Return the identity as scaling, because each engine has its own, and no check, which is part of the race."""
         center, level = np.zeros_like(scaling.x_center), np.zeros_like(scaling.y_center)
         return Scaling(center, center + 1.0, level, level + 1.0), None, []
 
@@ -330,11 +340,11 @@ class Surrogate(BlockwiseRegressor):
         self,
         contenders: list[Contender],
         models: list[tuple[str, NetworkRegressor]],
-        failures: dict[int, Exception],
+        failures: dict[tuple[int, str], Exception],
         progress: RaceProgress | None,
         clock: Clock,
     ) -> Choice:
-        """Return the choice between the candidates of all engines, and note the engines that failed."""
+        """Return the choice between the candidates of all engines, and store the errors of failed engines."""
         places = {id(model): place for place, (_, model) in enumerate(models)}
         try:
             choice = decide([each.engine for each in contenders], POLICY, progress, clock, FAILURES)
@@ -342,16 +352,17 @@ class Surrogate(BlockwiseRegressor):
         except NothingFittedError as nothing:
             choice, failed = None, nothing.args[0]
         for number, failure in failed.items():
-            failures[places[id(contenders[number].model)]] = failure
+            failed_one = contenders[number]
+            failures[places[id(failed_one.model)], failed_one.engine.transform] = failure
         if choice is None:
-            reasons = "; ".join(f"{models[place][0]} failed: {failure}" for place, failure in failures.items())
+            reasons = "; ".join(f"{models[place][0]} failed: {failure}" for (place, _), failure in failures.items())
             raise ValueError(f"no engine could be fitted to these data: {reasons}")
         return choice
 
     def _scalings(self, jet: Jet, check: DerivativeCheck | None, model: NetworkRegressor) -> list[Scaling | None]:
-        """Return the units in which a model is fitted: few directions of many inputs, if there are such.
+        """Return the scalings of a model, which project onto few directions of many inputs if possible.
 
-        Sampled networks are also fitted to all inputs: if these win, the directions were not enough.
+        Sampled networks are also fitted to all inputs, in case the directions are not sufficient.
         """
         whole = Scaling.fit(jet)
         reduced = few_directions(jet, whole)
@@ -360,8 +371,10 @@ class Surrogate(BlockwiseRegressor):
         return [reduced, whole] if isinstance(model, RandomFeatureRegressor) else [reduced]
 
     def _models(self, jet: Jet) -> list[tuple[str, NetworkRegressor]]:
-        """Return the names of the engines and the estimators whose parameters they have."""
-        chosen = DEFAULT_ENGINES if isinstance(self.engines, str) and self.engines == "auto" else self.engines
+        """Return the names of the engines, and the estimators with their parameters."""
+        chosen, free = self.engines, Shape.of(self, jet.n_features, jet.y.shape[1:]).is_free
+        if isinstance(chosen, str) and chosen == "auto":
+            chosen = DEFAULT_ENGINES if free else SHAPED_ENGINES
         if isinstance(chosen, str | NetworkRegressor):
             chosen = (chosen,)
         if not (isinstance(chosen, Sequence) and len(chosen)):
@@ -383,24 +396,40 @@ class Surrogate(BlockwiseRegressor):
                     "`target` and `inputs` of an engine must be None: all engines have those of `Surrogate`, got "
                     f"{model!r}"
                 )
+            if not free and not set(CONDITIONS) <= set(known):
+                raise ValueError(
+                    f"conditions on the shape need 'wide' or 'sampled' engines, got {item!r}: trained networks are "
+                    "not linear in their weights"
+                )
+            if any(known.get(name) is not None for name in CONDITIONS):
+                raise ValueError(
+                    f"conditions on the shape are parameters of `Surrogate`, which all engines have, got {model!r}"
+                )
+            model.set_params(**{name: getattr(self, name) for name in CONDITIONS if name in known})
             options = {"check_gradients": False, "verbose": max(0, self._verbosity() - 1)}
             model.set_params(**{key: value for key, value in options.items() if key in known})
             for key, value in vars(self).items():
                 if key in ("n_features_in_", "feature_names_in_"):
                     setattr(model, key, value)
             models.append((type(item).__name__ if given else item, model))
+        if isinstance(self.engines, str) and jet.functionals is not None:  # engines that support functionals
+            models = [(name, model) for name, model in models if model._takes_functionals] or models
         return models
 
     def report(self) -> Report:
-        """Return what each engine did and what was chosen: text in a terminal, a table in a notebook."""
+        """Return the results of all engines and the choice: text in a terminal, a table in a notebook."""
         check_is_fitted(self, "fit_")
         inner = self.model_.report()
-        head, *rows = str(self.leaderboard_).splitlines()
-        lines = [("engines", head), *(("", row) for row in rows), ("chosen", inner.title), *inner.lines]
+        lines = [("chosen", inner.title), *inner.lines]
         if not self.finished_:
             lines.append(("schedule", "cut off by the time budget: with more time, more would be tried"))
-        seconds = sum(row.seconds for row in self.leaderboard_)
-        return Report(f"The best of {len(rows)} engine{'s' * (len(rows) > 1)}, {seconds:.2g} s", tuple(lines))
+        board = self.leaderboard_
+        title = f"The best of {len(board)} engine{'s' * (len(board) > 1)}, {sum(row.seconds for row in board):.2g} s"
+        return Report(title, tuple(lines), board)
+
+    def _set_base(self, base: Base) -> None:
+        super()._set_base(base)
+        self.model_._set_base(base)
 
     @property
     def _chosen(self) -> str:
@@ -421,7 +450,7 @@ def _leaderboard(
     winner: Contender,
     failures: dict[int, Exception],
 ) -> Leaderboard:
-    """Return how all engines did, the chosen one first."""
+    """Return the results of all engines, the chosen one first."""
     rows = []
     for place, (name, model) in enumerate(models):
         own = {id(each.engine) for each in contenders if each.model is model}

@@ -32,11 +32,11 @@ FUNCTIONS: dict[Any, tuple[Callable[[Array], Array], Callable[[Array], Array]]] 
 
 
 def derivative_of(transformer: Any, X: Any, order: int = 1) -> Derivative:
-    """Return the derivatives of a fitted transformer at the points, the second ones too if ``order`` is 2.
+    """Return the derivatives of a fitted transformer at the points, with second derivatives if ``order`` is 2.
 
-    A method ``jacobian(X)`` of the transformer is asked first, which returns an array of shape (n, p, d). Scalers,
-    ``PCA``, ``TruncatedSVD``, functions of NumPy, and what is composed of these are differentiated by formulas, all
-    others by finite differences.
+    A method ``jacobian(X)`` of the transformer, which returns an array of shape (n, p, d), has priority. Scalers,
+    ``PCA``, ``TruncatedSVD``, functions of NumPy, and compositions of these are differentiated by formulas, all other
+    transformers by finite differences.
     """
     own = getattr(transformer, "jacobian", None)
     if own is not None:
@@ -46,7 +46,7 @@ def derivative_of(transformer: Any, X: Any, order: int = 1) -> Derivative:
 
 
 def _own(jacobian: Callable[[Any], Any], transformer: Any, X: Any, order: int) -> Derivative:
-    """Return the derivatives from a Jacobian that the transformer knows."""
+    """Return the derivatives from the Jacobian of the transformer."""
     J = as_finite(f"jacobian(X)` of `{type(transformer).__name__}", jacobian(X))
     shape = (len(X), transformer.transform(X).shape[1], np.shape(X)[1])
     if J.shape != shape:
@@ -124,7 +124,7 @@ def _pipeline(transformer: Pipeline, X: Any, order: int) -> Derivative:
 
 
 def _columns(transformer: ColumnTransformer, X: Any, order: int) -> Derivative:
-    """Return the derivatives of parts that see some columns each."""
+    """Return the derivatives of a transformer whose parts each use some columns."""
     inputs: dict[str, Any] | None = getattr(transformer, "_transformer_to_input_indices", None)
     if inputs is None or transformer.sparse_output_:
         return _numeric(transformer, X, order)
@@ -149,7 +149,7 @@ def _union(transformer: FeatureUnion, X: Any, order: int) -> Derivative:
 
 
 def _stacked(blocks: list[Derivative]) -> Derivative:
-    """Return the derivatives of several maps of the same inputs, one behind the other."""
+    """Return the derivatives of several maps of the same inputs, concatenated."""
     n = max(len(block.jacobian) for block in blocks)
     jacobian = np.concatenate([np.broadcast_to(J, (n, *J.shape[1:])) for J in (b.jacobian for b in blocks)], axis=1)
     if all(block.curvature is None for block in blocks):

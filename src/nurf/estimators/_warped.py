@@ -1,4 +1,4 @@
-"""Fits between logarithms of inputs and values: which are offered, and how they are judged in the units of the data."""
+"""Fits of transformed inputs and values: the transformations to try, and evidence in the units of the data."""
 
 from __future__ import annotations
 
@@ -13,28 +13,25 @@ from nurf._reduction import output_directions
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._warping import CURVES, UNWARPED, Warp, Warping, offered, require_positive
-from nurf.choosing import Attempt, Choice, Effort, Engine, Evidence, Judged
-from nurf.estimators._choices import RIVAL, Choices
+from nurf.choosing import Attempt, Effort, Engine, Evidence, Judged
 from nurf.jets import Jet
-from nurf.solvers import LeaveOneOut
 
-NEURONS = 1000  # of the race whose first models are compared
-# A warning says if at most this share of the samples, and at most this many, carry nine tenths of the squared error,
-# the error is more than this share of the standard deviation, and the values ask for a transformation. The root mean
+# Samples carry an error if at most this share and this number of them have nine tenths of the squared error,
+# the error is more than this share of the standard deviation, and a transformation suits the values. The root mean
 # square of more samples is known within a quarter. With the shares alone, 2 of 152 fits of sampled networks to the
-# collection warned (10 and 50 samples for each input, with and without gradients); with 0.1 in place of 0.05 there
-# were 8. Without the last condition, functions that are hard at few places are named, which no transformation of the
-# values helps.
+# collection warned (10 and 50 samples for each input, with and without gradients); with 0.1 instead of 0.05 there
+# were 8. Without the last condition there are warnings for functions that are difficult at a few places, for which no
+# transformation of the values helps.
 FEW, MOST_DECISIVE, RELEVANT = 0.05, 10, 1e-3
-MOST = 2  # transformations that go on to a race
 Kinds = tuple[str | None, ...]
 
 
 def warpings_of(target: Any, inputs: Any, jet: Jet, held_out: Jet | None, names: Any = None) -> list[Warping]:
-    """Return the curves of inputs and outputs that the parameters ask for, the simplest first.
+    """Return the transformations for the parameters, the simplest first.
 
-    "auto" gives two candidates if the data ask for curves: none, and these. Values and inputs of samples and of
-    validation samples must be positive where a logarithm is taken.
+    For suitable data, "auto" gives two candidates: no transformation, and logarithms or asinh. Transformations that
+    some of the data do not support are left out. Values and inputs of samples and validation samples must be positive
+    for a logarithm.
 
     Parameters
     ----------
@@ -54,58 +51,30 @@ def warpings_of(target: Any, inputs: Any, jet: Jet, held_out: Jet | None, names:
     of_inputs = _kinds("inputs", _by_place(inputs, X.shape[1], names), X, ("log",), names)
     valued = jet.with_positive_weight().with_values()
     if len(of_outputs) > 1 and np.any((jet.has_derivative(1) | jet.has_derivative(2)) & ~jet.has_value):
-        of_outputs = of_outputs[:1]  # derivatives without a value do not go through them
+        of_outputs = of_outputs[:1]  # these do not support derivatives without a value
     found = []
     for own, others in product(of_outputs, of_inputs):
         warps = Warp.of(others, X), Warp.of(own, valued.y.reshape(len(valued), -1))
         found.append(Warping(*warps, Scaling.fit(jet).y_scale) if any(warps) else UNWARPED)
-    return found
+    return [warping for warping in found if all(_passes(warping, jet) for jet in jets)] or found
 
 
-def promising(warpings: Sequence[Warping], jet: Jet) -> list[Warping]:
-    """Return the curves that are worth a race: those with which small sampled networks are nearly as good as with any.
-
-    They are judged by the first models of the race of sampled networks. The best ``MOST`` go on, in the given order, if
-    their error in the units of the data is within ``RIVAL`` of the smallest.
-    """
-    if len(warpings) == 1:
-        return list(warpings)
-    errors = [_first_error(warping, jet) for warping in warpings]
-    limit = min(RIVAL * min(errors), sorted(errors)[MOST - 1])
-    found = [warping for warping, error in zip(warpings, errors, strict=True) if error <= limit and error < np.inf]
-    return found or list(warpings[:1])
-
-
-def _first_error(warping: Warping, jet: Jet) -> float:
-    """Return the error of the first sampled networks between curves; infinite if the data do not go through them."""
+def _passes(warping: Warping, jet: Jet) -> bool:
+    """Return whether all data can be transformed."""
     try:
-        warped = warping(jet)
-        scaling = Scaling.fit(warped)
-        scaled = scaling(warped)
-        inner = Choices(jet.n_features, NEURONS).engines(scaled, LeaveOneOut(), np.random.default_rng(0))[0]
-        engine = WarpedEngine.of(inner, Translation(warping, scaling, scaled), str(warping))
-        return min(engine.judge(each, engine.efforts[0].size).error for each in engine.candidates())
-    except (ValueError, ArithmeticError, np.linalg.LinAlgError):
-        return np.inf
-
-
-def least(choices: Sequence[Choice]) -> int:
-    """Return the place of the choice with the smallest error in the units of the data; the first of equal ones.
-
-    Fits between different curves are compared by their mean squares, not by logarithms of squared errors in pairs: fits
-    to logarithms have small errors at small values, and would win by these. On Webster2D (20 samples with gradients)
-    logarithms of the values did, with an error of 0.047 in place of 0.0027.
-    """
-    return int(np.argmin([choice.optimism * choice.winner.error for choice in choices]))
+        warping(jet)
+    except ValueError:
+        return False
+    return True
 
 
 def tail_warnings(evidence: Evidence, y: Array, target: Any) -> list[Warning]:
-    """Return a warning if few samples decide the error of values over decades, with what may help.
+    """Return a warning if few samples carry the error of values over decades, with advice.
 
     Parameters
     ----------
     evidence : Evidence
-        That of the fit.
+        The evidence for the fit.
     y : array of shape (n,) or (n, k)
         The values, in the units of the data.
     target
@@ -122,9 +91,9 @@ def tail_warnings(evidence: Evidence, y: Array, target: Any) -> list[Warning]:
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """Evidence of engines that fit in warped and scaled units, in units of the standard deviation of the values.
+    """The translation of evidence from transformed and scaled units to units of the standard deviation of the values.
 
-    The error ``e`` of a value ``u`` after its curve says that ``u - e`` was predicted.
+    If ``e`` is the error of a transformed value ``u``, then ``u - e`` was predicted.
 
     Parameters
     ----------
@@ -147,7 +116,7 @@ class Translation:
             return evidence
         jets = [self.jet] if self.held_out is None else [self.jet, self.held_out]
         k, errors = self.jet.y[:1].size, evidence.errors
-        if errors.shape[1] != k:  # of combinations of many outputs, which hold nearly all of them
+        if errors.shape[1] != k:  # combinations of many outputs, with nearly all of their energy
             combinations = output_directions(self.jet)
             assert combinations is not None
             errors = errors @ combinations.T
@@ -156,7 +125,7 @@ class Translation:
 
 
 def _kinds(name: str, given: Any, columns: Array, allowed: tuple[str, ...], names: Any = None) -> list[Kinds]:
-    """Return the curves of columns (n, m) that a parameter asks for: one tuple, or two for "auto"."""
+    """Return the transformations of columns (n, m) for a parameter: one tuple, or two for "auto"."""
     m = columns.shape[1]
     none = (None,) * m
     if isinstance(given, str) and given == "auto":
@@ -172,7 +141,7 @@ def _kinds(name: str, given: Any, columns: Array, allowed: tuple[str, ...], name
 
 
 def _by_place(inputs: Any, d: int, names: Any) -> Any:
-    """Return the parameter ``inputs`` with a mapping from names, or places, as one curve for each input."""
+    """Return the parameter ``inputs``, given by names or places, as one entry for each input."""
     if not isinstance(inputs, Mapping):
         return inputs
     labels = list(range(d)) if names is None else list(names)
@@ -188,25 +157,23 @@ class WarpedEngine(Engine):
     Parameters
     ----------
     inner : Engine
-        Fits in warped and scaled units.
+        The engine in transformed and scaled units.
     back : Translation
-    label : str
-        What the curves are.
-    name, data, first_step
+    name, data, first_step, transform
         See ``Engine``.
     """
 
     inner: Engine
     back: Translation
-    label: str
     name: str
     data: str
     first_step: int
+    transform: str
 
     @classmethod
-    def of(cls, inner: Engine, back: Translation, label: str) -> WarpedEngine:
-        """Return an engine with errors in the units of the data. Its data have the name of the curves, too."""
-        return cls(inner, back, label, inner.name, f"{inner.data}, {label}", inner.first_step)
+    def of(cls, inner: Engine, back: Translation) -> WarpedEngine:
+        """Return an engine with errors in the units of the data."""
+        return cls(inner, back, inner.name, inner.data, inner.first_step, str(back.warping))
 
     @property
     def efforts(self) -> Sequence[Effort]:
@@ -224,11 +191,11 @@ class WarpedEngine(Engine):
     def record(self, judged: Judged) -> Attempt:
         """Return the record of a candidate."""
         record = self.inner.record(judged.found)
-        return replace(record, error=judged.error, data=f"{record.data}, {self.label}")
+        return replace(record, error=judged.error, data=f"{record.data}, {self.transform}")
 
     def fit(self, judged: Judged, given: Jet) -> Any:
         """Return the fit of a candidate, with errors in the units of the data."""
-        inner: Judged = judged.found  # an engine that fits again has settings of its own
+        inner: Judged = judged.found  # an engine that fits again has its own settings
         return replace(inner.engine.fit(inner, given), output_errors=judged.evidence.output_errors)
 
     def again(self, fit: Any) -> Judged:
@@ -236,11 +203,11 @@ class WarpedEngine(Engine):
         return self._translated(self.inner.again(fit))
 
     def variants(self, judged: Judged) -> Iterable[Hashable]:
-        """Return candidates that differ from a good one in one thing."""
+        """Return candidates that differ from a good candidate in one setting."""
         return self.inner.variants(judged.found)
 
     def cheap(self, judged: Judged) -> Iterable[Hashable]:
-        """Return variants that cost little."""
+        """Return variants that are cheap to judge."""
         return self.inner.cheap(judged.found)
 
     def onwards(self, judged: Judged, many: bool) -> Iterable[Hashable]:
@@ -248,11 +215,11 @@ class WarpedEngine(Engine):
         return self.inner.onwards(judged.found, many)
 
     def informed(self, metric: Array, size: int) -> Iterable[Hashable]:
-        """Return candidates that use a map which another engine learned, between the same curves."""
+        """Return candidates that use a map learned by another engine, with the same transformations."""
         return self.inner.informed(metric, size)
 
     def family(self, candidate: Any) -> Hashable:
-        """Return what candidates that go on together must differ in."""
+        """Return the family of a candidate: candidates that advance together are of different families."""
         return self.inner.family(candidate)
 
     def kind(self, candidate: Any) -> Hashable:

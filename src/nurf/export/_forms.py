@@ -22,7 +22,7 @@ from nurf.networks import DeepNetwork, ShallowNetwork, Tail
 class Form:
     """The function ``core(z) + z S + c`` of ``z = x - center``, plus products of inputs if its tail is not affine.
 
-    There may be curves around it: logarithms of inputs before, and exp or sinh of values behind.
+    Optionally with transformations: logarithms of inputs before, and exp or sinh of values after.
 
     Parameters
     ----------
@@ -161,13 +161,23 @@ class Form:
 def form_of(model: Any) -> Form:
     """Return the form of a fitted regressor, or of the regressor that it chose (``model_``)."""
     check_is_fitted(model)
+    if getattr(model, "base_", None) is not None:
+        raise ValueError(
+            "a model that corrects a `base` is not exported: export the base, and the correction as a model that is "
+            "fitted to `y - rho * base`"
+        )
     model = getattr(model, "model_", model)
     network: Any = model.fit_.network if hasattr(model, "fit_") else None
     if type(network) not in _FORMS:
         raise ValueError(f"a regressor of nurf can be exported, got {model!r}")
     if network.n_derivatives < 1:
         raise ValueError(f"a model is exported with its gradient, which {network.activation!r} does not have")
-    return replace(_FORMS[type(network)](network, model.scaling_), warping=model.warping_)
+    return replace(network_form(network, model.scaling_), warping=model.warping_)
+
+
+def network_form(network: Any, scaling: Scaling) -> Form:
+    """Return the form of a network of scaled inputs and values, without curves."""
+    return _FORMS[type(network)](network, scaling)
 
 
 def _shallow(network: ShallowNetwork, scaling: Scaling) -> Form:
@@ -193,11 +203,13 @@ def _average(network: KernelAverage, scaling: Scaling) -> Form:
     """Return the form of a weighted mean: coefficients are multiplied by the weights, and tails are added up."""
     weighted = list(zip(network.weights, network.members, strict=True))
     parts = tuple(_sums(member, weight, scaling) for weight, member in weighted)
-    tail = Tail(1, network.dimension)
-    mean = np.zeros((len(tail), network.n_outputs))
+    d = len(scaling.x_scale)
+    tail, mean = Tail(1, d), np.zeros((1 + network.dimension, network.n_outputs))
     for weight, member in weighted:
         mean[: len(member.tail_coef)] += weight * member.tail_coef
-    coef = tail.substitution(np.zeros(tail.dimension), scaling.x_scale) @ (mean * scaling.y_scale)
+    slopes = mean[1:] if scaling.x_basis is None else scaling.x_basis @ mean[1:]
+    mean = np.concatenate([mean[:1], slopes])
+    coef = tail.substitution(np.zeros(d), scaling.x_scale) @ (mean * scaling.y_scale)
     coef[0] += scaling.y_center
     return _form(scaling, parts[0] if len(parts) == 1 else Total(parts), tail, coef, network.output_shape)
 
@@ -211,7 +223,7 @@ def _sums(network: KernelNetwork, weight: float, scaling: Scaling) -> KernelSums
             terms.append(Term(at.points[at.index], at.directions, part.coef * scaling.y_scale * weight))
     if not terms:  # one point of weight zero, because programs cannot have empty arrays
         terms.append(Term(np.zeros((1, len(network.metric))), (), np.zeros((1, network.n_outputs))))
-    return KernelSums((network.metric / scaling.x_scale).T, tuple(terms), profiles_of(network.kernel))
+    return KernelSums(scaling.normals_back(network.metric).T, tuple(terms), profiles_of(network.kernel))
 
 
 def _form(scaling: Scaling, core: Core, tail: Tail, coef: Array, output_shape: tuple[int, ...]) -> Form:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from nurf._linear import LinearRows, Terms
 from nurf._scaling import Scaling
 from nurf._warping import CURVES, Warp, Warping
 from nurf.activations import Erf, Heaviside, ReLU, ReLUPower, Sigmoid, Softplus
@@ -31,7 +32,7 @@ from nurf.densities import (
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._deep import DeepSetting
 from nurf.engines._deep_fit import DeepCycle, DeepFit, Folds
-from nurf.engines._fit import Origin, ShallowFit, Stage
+from nurf.engines._fit import Origin, ShallowFit, Shape, Stage
 from nurf.engines._metrics import Diagonal, Full, Isotropic, Learned
 from nurf.engines._settings import FromData, FromNetwork, FromResidual, Setting
 from nurf.engines._sparse import SparseFit, SparseStep
@@ -70,11 +71,11 @@ class Registry:
     Parameters
     ----------
     dataclasses : dict
-        Frozen dataclasses by their names in files, which do not depend on their Python names and modules. They are made
-        by their constructors from fields that match their annotations. If a class has several names, the first is
+        Frozen dataclasses by their names in files, which do not depend on their Python names and modules. Objects are
+        made by the constructors from fields that match their annotations. If a class has several names, the first is
         written, and all are read.
     estimators : dict
-        Estimators by name. They are made from their parameters, then their fitted attributes are set.
+        Estimators by name, which are made from their parameters before their fitted attributes are set.
     limits : dict
         Functions by class that check the fields before an object is made, and raise a ``ValueError``.
     protocols : dict
@@ -149,6 +150,23 @@ def _limit_frames(values: Fields) -> None:
     frames = values.get("frames")
     if frames is not None and (frames.ndim != 3 or frames.shape[1] > frames.shape[2]):
         raise ValueError(f"`frames` must have shape (n, r, d) with r <= d, got {frames.shape}")
+
+
+def _limit_terms(values: Fields) -> None:
+    """Raise a ``ValueError`` unless all arrays have one entry for each term, in rows that do not decrease from 0."""
+    rows, points, coef = (values[name] for name in ("rows", "points", "coef"))
+    shapes = {rows.shape, coef.shape, points.shape[:1]}
+    if len(shapes) > 1 or rows.ndim != 1 or points.ndim != 2 or len(values["directions"]) > 2:
+        raise ValueError(f"`rows`, `coef` and `points` must have one entry for each term, got shapes {shapes}")
+    if any(v.shape != points.shape for v in values["directions"]) or np.any(np.diff(rows, prepend=0) < 0):
+        raise ValueError("`directions` must have the shape of `points`, and `rows` must not decrease")
+
+
+def _limit_linear_rows(values: Fields) -> None:
+    terms, n = values["terms"], len(values["items"])
+    orders = [len(part.directions) for part in terms]
+    if orders != [0, 1, 2] or values["targets"].shape[:1] != (n,) or any(np.any(part.rows >= n) for part in terms):
+        raise ValueError(f"`terms` must be of the orders 0, 1 and 2 and belong to {n} rows, got orders {orders}")
 
 
 def _limit_degree(values: Fields) -> None:
@@ -228,7 +246,9 @@ RESULTS = Registry(
         # data
         "DerivativeCheck": DerivativeCheck,
         "Jet": Jet,
+        "LinearRows": LinearRows,
         "Scaling": Scaling,
+        "Terms": Terms,
         "Warp": Warp,
         "Warping": Warping,
         # settings
@@ -260,6 +280,7 @@ RESULTS = Registry(
         "Posterior": Posterior,
         "ProcessPosterior": ProcessPosterior,
         "ShallowFit": ShallowFit,
+        "Shape": Shape,
         "SparseFit": SparseFit,
         "WideFit": WideFit,
     },
@@ -267,7 +288,9 @@ RESULTS = Registry(
         Jet: _limit_frames,
         Features: _limit_degree,
         KernelAverage: _limit_average,
+        LinearRows: _limit_linear_rows,
         Scaling: _limit_scaling,
+        Terms: _limit_terms,
         Warp: _limit_warp,
     },
     protocols={

@@ -1,4 +1,4 @@
-"""Kernels: limits of infinitely many random features, the kernel of given ones, and functions made of kernels."""
+"""Kernels: limits of infinitely many random features, kernels of given features, and functions made of kernels."""
 
 from nurf.kernels._base import Kernel
 from nurf.kernels._finite_rank import FiniteRankKernel, rkhs_norm

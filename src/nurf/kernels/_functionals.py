@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from nurf._types import Array, Index
 from nurf.kernels._radial import RadialKernel
 
-Matching = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]  # pairs, and what is single
+Matching = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]  # pairs, and single things
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Functionals:
         return len(self.directions)
 
     def __getitem__(self, rows: slice) -> Functionals:
-        """Return some consecutive functionals, and no points but theirs."""
+        """Return some consecutive functionals, with their points only."""
         if rows.indices(len(self)) == (0, len(self), 1):
             return self
         index = self.index[rows]
@@ -68,11 +68,11 @@ class Functionals:
         return np.column_stack([self.points[self.index], np.ones(len(self.index))])
 
     def repeated(self, at_points: Array, axis: int) -> Array:
-        """Return an array for points as one for functionals, along an axis."""
+        """Repeat the entries of an array for points along an axis, such that each functional has an entry."""
         return at_points if self._one_each else np.take(at_points, self.index, axis)
 
     def mapped(self, metric: Array) -> Functionals:
-        """Return the same for functions of ``metric @ x``, with a matrix of shape (q, d)."""
+        """Return the functionals of functions of ``metric @ x``, with a matrix of shape (q, d)."""
         return Functionals(self.points @ metric.T, self.index, tuple(v @ metric.T for v in self.directions))
 
     def monomials(self, degree: int) -> Array:
@@ -124,13 +124,13 @@ def _matchings(n: int) -> tuple[Matching, ...]:
 
 
 class Covariances:
-    """The covariances of functionals of a process with a kernel, from matrices of which each is computed once.
+    """The covariances of functionals of a process with a kernel. Each matrix that they share is computed once.
 
     With ``z = x_a - x_b``, ``t = |z|^2 / 2`` and the directions ``v_1, ..., v_q`` of both functionals, they are::
 
         (-1)^(order of b) sum phi^(p + s)(t) prod <v_i, v_j> prod <z, v_l>
 
-    over all ways to choose ``p`` pairs ``(i, j)`` of directions, with ``s`` single ones ``l`` left.
+    over all ways to choose ``p`` pairs ``(i, j)`` of directions, which leave ``s`` single directions ``l``.
 
     Parameters
     ----------
@@ -154,9 +154,9 @@ class Covariances:
         return np.asarray(-total if self._b.order % 2 else total)
 
     def slopes(self, weights: Array, a: Functionals, b: Functionals) -> Array:
-        """Return the derivative of ``sum weights * matrix`` by ``A^T A`` for a linear map ``A``, of shape (d, d).
+        """Return the derivative of ``sum weights * matrix`` with respect to ``A^T A``, for a linear map ``A``: (d, d).
 
-        ``a`` and ``b`` are the functionals that ``A`` maps to those of this object. All inner products are of the form
+        ``a`` and ``b`` are the functionals before the map ``A``. All inner products have the form
         ``u.(A^T A) w``, with the derivative ``u w^T``, made symmetric. Nothing here is larger than the covariances.
         """
         weights = -weights if b.order % 2 else weights

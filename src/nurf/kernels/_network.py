@@ -24,7 +24,7 @@ class Centers:
     coef: Array
 
     def merged(self) -> Centers:
-        """Return the same with one functional for each point, if they are first derivatives and there is one output.
+        """Return first derivatives of one output with their directions added up, so that each point has one functional.
 
         ``sum_j c_j d/dv_j`` is the derivative along ``sum_j c_j v_j``.
         """
@@ -41,7 +41,7 @@ class Centers:
 class KernelNetwork(Network):
     """The function ``x -> sum_a c_a L_a k(A x, A .) + p(x)``, with values and derivatives at points as ``L_a``.
 
-    It is a network with infinitely many neurons.
+    Such a function is a network with infinitely many neurons.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class KernelNetwork(Network):
 
     @property
     def n_derivatives(self) -> int:
-        """The order of derivatives: that of the kernel suffices for two."""
+        """The order of derivatives, which is 2 for all kernels of this package."""
         return 2
 
     def value(self, X: Array) -> Array:
@@ -84,7 +84,7 @@ class KernelNetwork(Network):
         return self._derivative(X, 2)
 
     def in_units_of(self, scaling: Scaling) -> KernelNetwork:
-        """Return the same network as a function of the unscaled inputs, with unscaled values."""
+        """Return the network as a function of the unscaled inputs, with unscaled values."""
 
         def unscaled(part: Centers) -> Centers:
             functionals = part.functionals
@@ -122,9 +122,9 @@ class KernelAverage(Network):
     Parameters
     ----------
     members : tuple of KernelNetwork
-        Networks of the same inputs and outputs, that of the largest weight first.
+        Networks of the same inputs and outputs, the largest weight first.
     weights : array of shape (m,)
-        They add up to one.
+        Weights, which add up to one.
     """
 
     members: tuple[KernelNetwork, ...]
@@ -158,13 +158,13 @@ class KernelAverage(Network):
         return self._mean([member.hessian(X) for member in self.members])
 
     def in_units_of(self, scaling: Scaling) -> KernelAverage:
-        """Return the same network as a function of the unscaled inputs, with unscaled values."""
+        """Return the network as a function of the unscaled inputs, with unscaled values."""
         return replace(self, members=tuple(member.in_units_of(scaling) for member in self.members))
 
     def function(self, scaling: Scaling) -> PointFunction:
         """Return the network as a plain function of the unscaled inputs."""
         network = self.in_units_of(scaling)
-        if any(part.functionals.order > 1 for member in network.members for part in member.centers):
+        if not all(KernelSums.holds(member) for member in network.members):
             return super().function(scaling)
         return KernelFunction(network, tuple(KernelSums.of(member) for member in network.members))
 
@@ -176,8 +176,8 @@ class KernelAverage(Network):
 class KernelSums:
     """A kernel network of values and first derivatives, with one value and one slope at each point.
 
-    ``f(x) = sum_b (c_b k(A x, A x_b) + D_b.grad k(A x, A x_b))`` up to the polynomial, with the gradient by the second
-    argument.
+    ``f(x) = sum_b (c_b k(A x, A x_b) + D_b.grad k(A x, A x_b))`` up to the polynomial, where the gradient is with
+    respect to the second argument.
 
     Parameters
     ----------
@@ -198,9 +198,16 @@ class KernelSums:
     coef: Array
     slopes: Array
 
+    @staticmethod
+    def holds(network: KernelNetwork) -> bool:
+        """Return whether a network has values and first derivatives at the same points only."""
+        points = network.centers[0].functionals.points
+        parts = [part.functionals for part in network.centers]
+        return all(part.order < 2 and np.array_equal(part.points, points) for part in parts)
+
     @classmethod
     def of(cls, network: KernelNetwork) -> KernelSums:
-        """Return the sums of a network without second derivatives."""
+        """Return the sums of a network that they hold."""
         n, (q, k) = len(network.centers[0].functionals.points), (len(network.metric), network.n_outputs)
         coef, slopes, points = np.zeros((n, k)), np.zeros((n, q, k)), network.centers[0].functionals.points
         for part in network.centers:
@@ -231,7 +238,7 @@ class KernelSums:
 
 @dataclass(frozen=True, eq=False)
 class KernelFunction:
-    """An average of kernel networks of values and first derivatives, as a function of points that are not checked.
+    """An average of kernel networks of values and first derivatives, as a function that does not check points.
 
     Parameters
     ----------
@@ -257,7 +264,7 @@ class KernelFunction:
         return self.value_and_gradient(x)[1]
 
     def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
-        """Return both, which costs less than one after the other."""
+        """Return the value and the gradient at ``x``, which costs less than two calls."""
         x = np.asarray(x, float)
         if x.ndim == 2:
             return self.network.value(x), self.network.gradient(x)

@@ -15,14 +15,14 @@ from scipy.stats import chi, f
 from nurf._types import Array
 from nurf.kernels._base import Kernel
 
-CLOSEST = 1e-10  # distance of different points: less is divided by powers of itself
+CLOSEST = 1e-10  # smallest distance of different points; shorter distances would be divided by powers of themselves
 
 
 class RadialKernel(Kernel):
     """A kernel ``k(x, x') = phi(t)`` of ``t = |x - x'|^2 / 2``.
 
-    The covariances of derivatives of a process with this kernel are sums of derivatives of ``phi`` times products of
-    ``x - x'`` with the directions of the derivatives, and of these with each other.
+    The covariances of derivatives of a process with this kernel are sums of derivatives of ``phi``, times inner
+    products of the directions of the derivatives with ``x - x'`` and with each other.
     """
 
     @abstractmethod
@@ -35,7 +35,7 @@ class RadialKernel(Kernel):
 
     @abstractmethod
     def spectral_density(self, lengths: Array, d: int) -> Array:
-        """Return the density of the lengths ``|w|`` of the waves of which processes in ``d`` dimensions are sums.
+        """Return the density of the lengths ``|w|`` of the waves that add up to processes in ``d`` dimensions.
 
         ``k(x, x')`` is ``int p(l) E cos(l u.(x - x')) dl`` for ``u`` uniform on the sphere, up to a constant: where the
         constant is infinite, so is the integral of the density.
@@ -57,7 +57,8 @@ class RadialKernel(Kernel):
 class GaussianKernel(RadialKernel):
     """The Gaussian kernel ``exp(-|x - x'|^2 / 2)``, for functions that are very smooth.
 
-    It is the limit of infinitely many neurons ``cos(a.x + b)``, ``a`` normal and ``b`` uniform (Rahimi, Recht 2007).
+    This kernel is the limit of infinitely many neurons ``cos(a.x + b)``, ``a`` normal and ``b`` uniform (Rahimi, Recht
+    2007).
 
     Examples
     --------
@@ -114,8 +115,8 @@ class ErfKernel(RadialKernel):
                                          = const - sqrt(2 / pi) sqrt(|x - x'|^2 + 2 delta^2) / (4 R),
 
     because ``a.(x - x') + eps_1 - eps_2`` is normal if the mollifier of the activation is. The formula is exact in the
-    limit of large ``R``, where the constant is infinite. So the kernel is used together with an unknown constant: it is
-    positive definite for differences of values (conditionally positive definite of order one). It is known as the
+    limit of large ``R``, where the constant is infinite. So the kernel is used together with an unknown constant: for
+    differences of values it is positive definite (conditionally positive definite of order one). Another name is the
     multiquadric (Hardy 1971). The unit of length is ``sqrt(2) delta``.
 
     Examples
@@ -132,11 +133,25 @@ class ErfKernel(RadialKernel):
     def spectral_density(self, lengths: Array, d: int) -> Array:
         """Return ``2^((3-d)/2) / (sqrt(pi) Gamma(d/2)) l^((d-3)/2) K_((d+1)/2)(l)``, with the Bessel function ``K``.
 
-        It is a mixture of chi distributions, from ``sqrt(u) = int_0^inf (1 - exp(-s u)) s^(-3/2) ds / (2 sqrt(pi))``.
+        This is a mixture of chi distributions, from ``sqrt(u) = int_0^inf (1 - exp(-s u)) s^(-3/2) ds / (2 sqrt(pi))``.
         """
         factor = math.log(2) * (3 - d) / 2 - math.lgamma(d / 2) - math.log(math.pi) / 2
-        scaled = np.log(kve((d + 1) / 2, lengths))  # of exp(l) K(l)
-        return np.asarray(np.exp(factor + (d - 3) / 2 * np.log(lengths) + scaled - lengths))
+        return np.asarray(np.exp(factor + (d - 3) / 2 * np.log(lengths) + _log_bessel((d + 1) / 2, lengths)))
+
+
+def _log_bessel(order: float, x: Array) -> Array:
+    """Return the logarithm of the Bessel function ``K`` of an order and positive numbers.
+
+    In many dimensions, long waves have values of ``K`` above the largest number. There the order is above 50, and the
+    expansion for large orders (https://dlmf.nist.gov/10.41#E4) has a relative error of about 1e-8.
+    """
+    scaled = kve(order, x)  # exp(x) K(x)
+    known = np.isfinite(scaled)
+    root = np.hypot(order, x)
+    p = order / root
+    terms = 1 - (3 * p - 5 * p**3) / (24 * order) + (81 * p**2 - 462 * p**4 + 385 * p**6) / (1152 * order**2)
+    expanded = order * np.arcsinh(order / x) - root + np.log(np.pi / (2 * root)) / 2 + np.log(terms)
+    return np.where(known, np.log(np.where(known, scaled, 1.0)) - x, expanded)
 
 
 RADIAL_KERNELS: dict[str, Callable[[], RadialKernel]] = {

@@ -52,10 +52,10 @@ class UniformKernel(Kernel):
 
         C (e(|x|) + e(|x'|)),  e(t) = exp(-(R - t) / delta)  (normal: exp(-(R - t)^2 / (2 delta^2))),
 
-    with ``C = delta / (2 R)`` for ``s = 1`` and ``C = delta^2 (1 + delta / R)`` for ``s = 2``. It is negligible if all
-    points are many widths away from the boundary. The actual error is smaller than the bound: for ``Sigmoid(R / 10)``
-    and points on the sphere ``|x| = R`` it is 0.01 for ``d = 2`` and 0.001 for ``d = 6``. Kernel matrices are positive
-    semidefinite up to this error.
+    with ``C = delta / (2 R)`` for ``s = 1`` and ``C = delta^2 (1 + delta / R)`` for ``s = 2``. The error is negligible
+    if all points are many widths away from the boundary. The actual error is smaller than the bound: for ``Sigmoid(R /
+    10)`` and points on the sphere ``|x| = R`` it is 0.01 for ``d = 2`` and 0.001 for ``d = 6``. Kernel matrices are
+    positive semidefinite up to this error.
 
     Parameters
     ----------
@@ -183,7 +183,8 @@ def _table(f: Callable[[Array], Array], d: int, t_max: float) -> PPoly:
     """Return ``E f(|a_1| t)`` for ``0 <= t <= t_max`` as a function of ``arcsinh t``, which resolves all scales."""
     end = math.asinh(t_max)
     nodes = np.linspace(0.0, end, 16 + math.ceil(end / STEP))
-    return PPoly.from_spline(make_interp_spline(nodes, _mean_over_sphere(f, d, np.sinh(nodes)), k=5))
+    spline = make_interp_spline(nodes, _mean_over_sphere(f, d, np.sinh(nodes)), k=5)
+    return PPoly.from_spline(spline.tck)
 
 
 def _mean_over_sphere(f: Callable[[Array], Array], d: int, t: Array) -> Array:

@@ -100,8 +100,12 @@ class Network(ABC):
         return int(np.prod(self.output_shape, dtype=int))
 
     def errors(self, jet: Jet) -> Array:
-        """Return the errors ``y - f(x)`` at the values of a jet, of shape (n, k)."""
-        return np.asarray(jet.y - self.value(jet.X)).reshape(len(jet), self.n_outputs)
+        """Return the errors ``y - f(x)`` at the values of a jet and of its functionals, of shape (n, k)."""
+        errors = np.asarray(jet.y - self.value(jet.X)).reshape(len(jet), self.n_outputs)
+        if jet.functionals is None:
+            return errors
+        found = jet.functionals.applied(self.value, self.gradient, self.hessian)
+        return np.where(jet.has_functional[:, None], jet.targets - found, errors)
 
     def jet(self, X: Array, kinds: Collection[str] = tuple(DERIVATIVE_KINDS.values())) -> Jet:
         """Return the jet of the network at the points, with the given kinds of derivatives."""

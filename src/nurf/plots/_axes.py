@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
+
+from nurf._types import Array
+from nurf._warping import has_heavy_tails
 
 
 def axes_or_current(ax: Axes | None) -> Axes:
@@ -26,6 +30,43 @@ def input_names(model: Any, names: Sequence[str] | None) -> list[str]:
     if isinstance(names, str) or len(names) != model.n_features_in_:
         raise ValueError(f"`names` must be {model.n_features_in_} names, one for each input, got {names!r}")
     return [str(name) for name in names]
+
+
+def shortened(name: str, most: int = 24) -> str:
+    """Return a name, or the beginning and the end of a longer one.
+
+    >>> shortened("log10_of_the_rate_of_reaction_seven", 16)
+    'log10_of_t…seven'
+    """
+    end = most // 3
+    return name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
+def scale_of(values: Array) -> tuple[str, float]:
+    """Return the scale of an axis for values (n,): "linear", "log" or "asinh", and the unit of asinh.
+
+    Values whose largest size is more than ten times the median size are flat lines on a linear axis.
+    """
+    known = values[np.isfinite(values)]
+    if not has_heavy_tails(known):
+        return "linear", 1.0
+    return ("log", 1.0) if known.min() > 0 else ("asinh", float(np.median(np.abs(known))))
+
+
+def set_scale(ax: Axes, values: Array) -> None:
+    """Set the vertical scale that values (n,) ask for."""
+    kind, unit = scale_of(values)
+    if kind == "log":
+        ax.set_yscale("log", nonpositive="clip")
+    elif kind == "asinh":
+        ax.set_yscale("asinh", linear_width=unit)
+
+
+def deviations_of(X: Array) -> Array:
+    """Return the standard deviations of columns (n, d), whose squares may overflow, of shape (d,)."""
+    largest = np.abs(X).max(axis=0)
+    units = np.where(largest > 0, largest, 1.0)
+    return np.asarray((X / units).std(axis=0) * units)
 
 
 def literal(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from nurf._types import Array
-from nurf.plots._axes import literal
+from nurf.plots._axes import literal, shortened
 
 
 def draw_bars(ax: Axes, labels: Sequence[str], sizes: Array, colors: Sequence[str], words: Any = None) -> None:
@@ -18,7 +18,7 @@ def draw_bars(ax: Axes, labels: Sequence[str], sizes: Array, colors: Sequence[st
         ax.bar_label(bars, fmt="%.2g", padding=3)
     else:
         ax.bar_label(bars, labels=[literal(word) for word in words], padding=3)
-    ax.set_yticks(range(len(labels)), [literal(label) for label in labels])
+    ax.set_yticks(range(len(labels)), [literal(shortened(label)) for label in labels])
     room = (1.15 if words is None else 1.25) * float(max(sizes, default=0.0)) or 1.0  # for the numbers
     ax.set(xlim=(0, room), ylim=(len(labels) - 0.5, -0.5))
     ax.locator_params(axis="x", nbins=5)

@@ -27,7 +27,7 @@ def convergence(
     neurons : array of shape (m,)
         Numbers of neurons.
     errors : array of shape (trials, m) or (m,)
-        Errors > 0. There is no band for a single trial.
+        Errors > 0. A single trial has no band.
     style : str, optional
         A name in ``STYLES``, which determines the colour, marker, line style and label.
     label : str, optional

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from nurf.estimators._base import NetworkRegressor
-from nurf.plots._axes import axes_or_current, input_names, literal
+from nurf.plots._axes import axes_or_current, input_names, literal, shortened
 from nurf.plots._through import checked, fading, like, lines_through, most_varying, one_output, positions
 
 PIXELS = 100  # along each input
@@ -81,5 +81,6 @@ def heat_map(
     ax.figure.colorbar(mesh, ax=ax, label="predicted value")
     x, y = samples[:, shown].T
     ax.scatter(x, y, c=fading(samples, center, shown), s=14, edgecolors="white", linewidths=0.3)
-    ax.set(xlabel=literal(labels[shown[0]]), ylabel=literal(labels[shown[1]]))
+    across, up = (literal(shortened(labels[j], 36)) for j in shown)
+    ax.set(xlabel=across, ylabel=up)
     return ax

@@ -53,6 +53,12 @@ def hyperplanes(
     -------
     matplotlib Axes
     """
+    if not hasattr(planes, "signed_distance"):
+        raise TypeError(
+            "`planes` must be Hyperplanes, such as `model.hyperplanes_` of a RandomFeatureRegressor or `model.model_."
+            "hyperplanes_` of a Surrogate that chose a shallow network; plots.slices and plots.heat_map work for all "
+            f"models, got {type(planes).__name__}"
+        )
     d = planes.dimension
     if d not in (1, 2):
         raise ValueError(f"hyperplanes can be plotted for d = 1 and d = 2, got d = {d}")

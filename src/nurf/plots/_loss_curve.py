@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
+from nurf.engines._deep_fit import ALL_BLOCKS, ALL_ROWS
 from nurf.estimators import DeepFeatureRegressor
 from nurf.plots._axes import axes_or_current
 from nurf.plots._relevance import OTHERS
@@ -16,7 +17,8 @@ def loss_curve(model: DeepFeatureRegressor, *, ax: Axes | None = None) -> Axes:
     """Plot the training loss and the error on held-out rows after each cycle against the number of steps.
 
     Both are in units of the standard deviation of the values; of the loss, the square root is shown. The last cycle
-    uses all rows, and has no error on held-out rows.
+    uses all rows, and has no error on held-out rows: it begins with large steps, at the dotted line, so that the loss
+    may jump there.
 
     Parameters
     ----------
@@ -45,6 +47,12 @@ def loss_curve(model: DeepFeatureRegressor, *, ax: Axes | None = None) -> Axes:
     ax = axes_or_current(ax)
     steps, losses, errors = np.array([(cycle.n_steps, cycle.loss, cycle.error) for cycle in model.fit_.history]).T
     ax.plot(steps, np.sqrt(losses), "o-", color=OTHERS, label="square root of the loss")
+    last = model.fit_.history[-1]
+    if len(steps) > 1 and last.label in (ALL_ROWS, ALL_BLOCKS):
+        ax.axvline(steps[-2], color=OTHERS, linewidth=0.8, linestyle=":")
+        ax.annotate(
+            f" new cycle: {last.label}", (steps[-2], 0.02), xycoords=("data", "axes fraction"), fontsize="small"
+        )
     if np.isfinite(errors).any():
         ax.plot(steps, errors, "o-", color=style_of("nonlocal").color, label="error on held-out rows")
     ax.set(xlabel="steps", ylabel="standard deviations of the values", yscale="log")

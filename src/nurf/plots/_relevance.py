@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from nurf._types import Array
 from nurf._validation import is_whole
-from nurf.estimators import KernelFeatureRegressor
+from nurf.estimators import KernelFeatureRegressor, Surrogate
 from nurf.plots._axes import axes_or_current, input_names
 from nurf.plots._bars import draw_bars
 from nurf.plots._style import style_of
@@ -18,7 +18,11 @@ OTHERS = "0.7"  # colour of the bar for all other inputs
 
 
 def relevance(
-    model: KernelFeatureRegressor, *, names: Sequence[str] | None = None, n_inputs: int = 12, ax: Axes | None = None
+    model: KernelFeatureRegressor | Surrogate,
+    *,
+    names: Sequence[str] | None = None,
+    n_inputs: int = 12,
+    ax: Axes | None = None,
 ) -> Axes:
     """Plot the relevance of each input to an infinitely wide network as a bar, the largest on top.
 
@@ -27,8 +31,8 @@ def relevance(
 
     Parameters
     ----------
-    model : KernelFeatureRegressor
-        A fitted regressor.
+    model : KernelFeatureRegressor or Surrogate
+        A fitted regressor, which is or has chosen an infinitely wide network.
     names : sequence of str, optional
         Names of all inputs. Default is the columns of the fitted data frame, or ``x0, x1, ...``.
     n_inputs : int, default=12
@@ -41,9 +45,13 @@ def relevance(
     matplotlib Axes
     """
     names = input_names(model, names)
-    if not hasattr(model, "relevance_"):
-        raise ValueError(f"`model` must have `relevance_`, as KernelFeatureRegressor has, got {model!r}")
-    return draw_relevance(model.relevance_, names, n_inputs, ax)
+    chosen = getattr(model, "model_", model)
+    if not hasattr(chosen, "relevance_"):
+        raise ValueError(
+            "`model` must have `relevance_`, as infinitely wide networks have; plots.sensitivity(model, X) works for "
+            f"all models, got {chosen!r}"
+        )
+    return draw_relevance(chosen.relevance_, names, n_inputs, ax)
 
 
 def draw_relevance(sizes: Array, names: Sequence[str], n_inputs: int, ax: Axes | None) -> Axes:

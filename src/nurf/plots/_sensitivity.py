@@ -12,13 +12,13 @@ from matplotlib.axes import Axes
 from nurf._types import Array
 from nurf._validation import is_whole
 from nurf.estimators._base import NetworkRegressor
-from nurf.plots._axes import axes_or_current, input_names
-from nurf.plots._bars import draw_bars
+from nurf.plots._axes import axes_or_current, deviations_of, input_names, literal, shortened
 from nurf.plots._relevance import draw_relevance
 from nurf.plots._style import style_of
 
 SHOWN = 3  # inputs in the name of a direction
 SMALLEST = 0.1  # smallest component in the name of a direction
+LONGEST = 56  # letters of a line on axes of 4 inches
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Sensitivity:
         gradients = predicted.reshape(len(predicted), -1, d)
         if not (is_whole(output, 0) and output < gradients.shape[1]):
             raise ValueError(f"`output` must be a whole number from 0 to {gradients.shape[1] - 1}, got {output!r}")
-        units = np.asarray(X, float).std(axis=0) / np.ravel(model.y_scale_)[output]
+        units = deviations_of(np.asarray(X, float)) / np.ravel(model.y_scale_)[output]
         scaled = gradients[:, output] * units
         values, vectors = np.linalg.eigh(scaled.T @ scaled / len(scaled))
         values, rows = np.maximum(values[::-1], 0.0), vectors.T[::-1]
@@ -134,22 +134,25 @@ def active_directions(
         raise ValueError(f"`n_directions` must be a whole number >= 1, got {n_directions!r}")
     found = Sensitivity.of(model, X, output)
     shares = found.shares[:n_directions]
-    labels = [_combination(direction, names) for direction in found.directions[:n_directions]]
+    texts = ([_combination(each, names, most) for each in found.directions[:n_directions]] for most in (20, 10))
+    labels, shorter = ([f"{share:.1%}: {text}" for share, text in zip(shares, row, strict=True)] for row in texts)
+    labels = shorter if max(map(len, labels)) > LONGEST else labels
     ax = axes_or_current(ax)
-    colors = [style_of("nonlocal").color] * len(shares)
-    draw_bars(ax, labels, shares, colors, [f"{share:.1%}" for share in shares])
-    ax.set_xlabel("share of the mean squared gradient")
+    ax.barh(range(len(shares)), shares, height=0.42, color=style_of("nonlocal").color)
+    for row, label in enumerate(labels):  # above the bars: beside them, labels would leave no room
+        ax.text(0.01, row - 0.28, literal(label), va="bottom", fontsize="small", clip_on=True).set_in_layout(False)
+    ax.set(xlim=(0, 1), ylim=(len(shares) - 0.6, -0.8), yticks=[], xlabel="share of the mean squared gradient")
     return ax
 
 
-def _combination(direction: Array, names: Sequence[str]) -> str:
-    """Return a direction as text, with its largest components.
+def _combination(direction: Array, names: Sequence[str], most: int) -> str:
+    """Return a direction as text, with its largest components and with names of at most ``most`` letters.
 
-    >>> _combination(np.array([0.6, -0.8, 0.01]), ["a", "b", "c"])
+    >>> _combination(np.array([0.6, -0.8, 0.01]), ["a", "b", "c"], 20)
     '-0.80 b + 0.60 a'
     """
     largest = [j for j in np.argsort(-np.abs(direction), kind="stable")[:SHOWN] if abs(direction[j]) >= SMALLEST]
-    terms = [f"{'-' if direction[j] < 0 else '+'} {abs(direction[j]):.2f} {names[j]}" for j in largest]
+    terms = [f"{'-' if direction[j] < 0 else '+'} {abs(direction[j]):.2f} {shortened(names[j], most)}" for j in largest]
     first, *rest = terms or ["many inputs"]
     rest += ["+ ..."] if np.sum(direction[largest] ** 2) < 1 - SMALLEST**2 * SHOWN else []
     return " ".join([first.removeprefix("+ ").replace("- ", "-", 1), *rest])

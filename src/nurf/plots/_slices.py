@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from nurf._types import Array
 from nurf.estimators._base import NetworkRegressor
-from nurf.plots._axes import input_names, literal
+from nurf.plots._axes import input_names, literal, scale_of, set_scale, shortened
 from nurf.plots._style import style_of
 from nurf.plots._through import (
     checked,
@@ -41,7 +42,8 @@ def slices(
     """Plot predictions with their intervals along each input, with the other inputs fixed at a point.
 
     The line is ``f(p + (t - p_j) e_j)`` for ``t`` from the smallest to the largest ``x_j`` of the samples; the band is
-    ``predict_interval``. All panels have the same vertical axis, so that inputs can be compared.
+    ``predict_interval``. All panels have the same vertical axis, so that inputs can be compared. If the largest size of
+    the values ``y`` is more than ten times the median size, the axis is logarithmic, or asinh for values of both signs.
 
     Parameters
     ----------
@@ -97,14 +99,21 @@ def slices(
             ax.scatter(samples[:, j], values, c=fading(samples, center, j), s=18, linewidths=0, zorder=3)
         if len(center) > 1:
             ax.axvline(center[j], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
-        ax.set_xlabel(literal(labels[j]))
-    _format_axes(panels)
+        ax.set_xlabel(literal(shortened(labels[j], 36)))
+        if values is not None:
+            set_scale(ax, values)
+    _format_axes(panels, values)
     return panels
 
 
-def _format_axes(panels: Any) -> None:
-    """Give all panels the same vertical axis, and ticks that do not overlap."""
+def _format_axes(panels: Any, values: Array | None) -> None:
+    """Give all panels the same vertical axis, and ticks that do not overlap.
+
+    On a logarithmic axis, bands that reach zero end a little below the values.
+    """
     limits = np.array([ax.get_ylim() for ax in panels])
+    if values is not None and scale_of(values)[0] == "log":
+        limits = np.maximum(limits, np.nanmin(values) / 3)
     for ax in panels:
         ax.set_ylim(limits.min(), limits.max())
         ax.margins(x=0.03)

@@ -9,6 +9,7 @@ import numpy as np
 
 from nurf._types import Array
 from nurf._validation import as_finite, is_whole
+from nurf.plots._axes import deviations_of
 
 POINTS = 201  # of each line
 FAINTEST = 0.1  # opacity of a sample far away
@@ -61,7 +62,7 @@ def positions(inputs: Sequence[int | str], labels: list[str]) -> list[int]:
 
 def fading(samples: Array, center: Array, shown: int | Sequence[int]) -> Array:
     """Return RGBA colours (n, 4) of samples that fade with the distance from the point in the other inputs."""
-    deviations = samples.std(axis=0)
+    deviations = deviations_of(samples)
     distances = (samples - center) / np.where(deviations > 0, deviations, 1.0)
     others = np.delete(distances, shown, axis=1)
     squares = (others**2).sum(axis=1) / max(others.shape[1], 1)

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import numpy as np
@@ -52,6 +53,10 @@ class Evidence:
         Coverage of the intervals.
     test_source : str
         The source of the rows, if they are not from the samples.
+    command : str
+        The command that fitted the model.
+    date : str
+        The day of the fit, such as "2026-01-31".
     """
 
     targets: tuple[str, ...]
@@ -67,6 +72,8 @@ class Evidence:
     n_refits: int
     coverage: float = COVERAGE
     test_source: str = ""
+    command: str = ""
+    date: str = ""
 
     def __post_init__(self) -> None:
         k, t = len(self.targets), len(self.rows)
@@ -101,6 +108,7 @@ def gather(
     source: str = "",
     rng: np.random.Generator | None = None,
     seconds: float = np.inf,
+    command: str = "",
 ) -> Evidence:
     """Return some samples of a fit, and predictions on held-out rows, for reports.
 
@@ -122,6 +130,8 @@ def gather(
         Random generator for the folds.
     seconds : float, optional
         Time after which no further refit is started. With 0 there are no refits and no predictions.
+    command : str, optional
+        The command that fitted the model, for the foot of the report.
     """
     rng = np.random.default_rng(0) if rng is None else rng
     values = np.asarray(y, float)
@@ -145,6 +155,8 @@ def gather(
         intervals=intervals[kept],
         gradient_errors=errors,
         n_refits=len(parts),
+        command=command,
+        date=datetime.now(UTC).date().isoformat(),
     )
 
 

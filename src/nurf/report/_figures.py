@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from nurf import plots
 from nurf._types import Array
 from nurf.networks import Box, Hyperplanes
-from nurf.plots._axes import literal
+from nurf.plots._axes import literal, shortened
 from nurf.plots._hyperplanes import section
 from nurf.plots._sensitivity import Sensitivity
 from nurf.report._evidence import Evidence
@@ -57,7 +57,7 @@ def slices(model: Any, evidence: Evidence, output: int, names: Sequence[str]) ->
         axes = [ax for _, ax in panels]
         plots.slices(model, X, evidence.y, inputs=chosen, output=output, names=names, axes=axes)
         for ax in axes:
-            ax.set_ylabel(literal(evidence.targets[output]))
+            ax.set_ylabel(literal(shortened(evidence.targets[output], 30)))
         titles = [f"along {names[j]}" for j in chosen]
         return [Picture(_svg(figure), title) for (figure, _), title in zip(panels, titles, strict=True)]
 
@@ -75,14 +75,14 @@ def predictions(evidence: Evidence, output: int) -> list[Picture]:
 def inputs(model: Any, evidence: Evidence, output: int, names: Sequence[str]) -> list[Picture]:
     """Return figures of the sensitivity to each input and of the active directions."""
     X = frame_of(model, evidence.X)
-    keywords: dict[str, Any] = {"output": output, "names": [_short(name) for name in names]}
+    keywords: dict[str, Any] = {"output": output, "names": names}
     height = 0.9 + 0.26 * min(len(names) + 1, 13)
     return [
         drawn(lambda ax: plots.sensitivity(model, X, ax=ax, **keywords), "sensitivity", (4.6, height)),
         drawn(
             lambda ax: plots.active_directions(model, X, ax=ax, **keywords),
             "active directions",
-            (4.6, 0.9 + 0.3 * min(len(names), 6)),
+            (4.6, 0.9 + 0.42 * min(len(names), 6)),
         ),
     ]
 
@@ -111,8 +111,8 @@ def hyperplanes(model: Any, evidence: Evidence, output: int, names: Sequence[str
 
         def draw(ax: Any) -> None:
             plots.hyperplanes(planes, X=X, function=value, weights=weights, ax=ax)
-            ax.set_xlabel(literal(names[0]))
-            ax.set_ylabel(literal(names[1] if len(names) == 2 else evidence.targets[output]))
+            ax.set_xlabel(literal(shortened(names[0], 36)))
+            ax.set_ylabel(literal(shortened(names[1] if len(names) == 2 else evidence.targets[output], 30)))
 
         return drawn(draw, title, SQUARE)
     return drawn(_section(model, evidence, output, planes, weights, value), title, SQUARE)
@@ -152,10 +152,6 @@ def frame_of(model: Any, points: Array) -> Any:
     import pandas as pd
 
     return pd.DataFrame(points, columns=list(model.feature_names_in_))
-
-
-def _short(name: str, most: int = 16) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _n_points(artist: Any) -> int:

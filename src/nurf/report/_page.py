@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +23,9 @@ except ModuleNotFoundError as error:
 from nurf import plots
 from nurf.plots._axes import input_names
 from nurf.plots._sensitivity import Sensitivity
+from nurf.report import _explore as explore
 from nurf.report import _figures as figures
+from nurf.report._answers import sections
 from nurf.report._evidence import Evidence
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -67,6 +70,19 @@ class Errors:
             gradients=float(evidence.gradient_errors[output]),
         )
 
+    def cells(self, coverage: float) -> list[tuple[str, str]]:
+        """Return the columns of a table: labels and texts."""
+        return [
+            ("rows", str(self.n)),
+            ("root mean square", number(self.rms)),
+            ("relative", percent(self.relative)),
+            ("median", number(self.median)),
+            ("largest", number(self.largest)),
+            ("R²", r2(self.r2)),
+            (f"in {percent(coverage)} intervals", percent(self.covered)),
+            ("gradients", percent(self.gradients)),
+        ]
+
 
 @dataclass(frozen=True)
 class Target:
@@ -102,34 +118,46 @@ class Target:
     @cached_property
     def slices(self) -> list[figures.Picture]:
         """Slices of the function with intervals; empty if there are too few samples for intervals."""
-        if self._shown is None or self.model.uncertainty_ is None or not np.isfinite(self.estimate):
+        if self._sloped is None or self.model.uncertainty_ is None or not np.isfinite(self.estimate):
             return []
-        return figures.slices(self.model, self._shown, self.output, self.names)
+        return figures.slices(self.model, self._sloped, self.output, self.names)
 
     @cached_property
     def inputs(self) -> list[figures.Picture]:
         """The sensitivity to each input, and the active directions."""
-        return figures.inputs(self.model, self._shown, self.output, self.names) if self._shown else []
+        return figures.inputs(self.model, self._sloped, self.output, self.names) if self._sloped else []
 
     @cached_property
     def relevance(self) -> list[tuple[str, float]]:
         """The inputs and their relevance, the largest first."""
-        if self._shown is None:
+        if self._sloped is None:
             return []
-        sizes = Sensitivity.of(self.model, figures.frame_of(self.model, self._shown.X), self.output).relevance
+        sizes = Sensitivity.of(self.model, figures.frame_of(self.model, self._sloped.X), self.output).relevance
         return sorted(zip(self.names, sizes.tolist(), strict=True), key=lambda pair: -pair[1])
 
     @cached_property
     def hyperplanes(self) -> figures.Picture | None:
         """The figure of the hyperplanes."""
-        return figures.hyperplanes(self.model, self._shown, self.output, self.names) if self._shown else None
+        return figures.hyperplanes(self.model, self._sloped, self.output, self.names) if self._sloped else None
 
     @property
     def _shown(self) -> Evidence | None:
         return self.evidence if self.pictured else None
 
+    @property
+    def _sloped(self) -> Evidence | None:
+        """The samples, if the network has gradients."""
+        return self._shown if self.model.fit_.network.n_derivatives else None
 
-def render(model: Any, *, title: str = "model", evidence: Evidence | None = None) -> str:
+
+def render(
+    model: Any,
+    *,
+    title: str = "model",
+    evidence: Evidence | None = None,
+    answers: Mapping[str, Any] | Sequence[Any] = (),
+    command: str = "",
+) -> str:
     """Return a report of a fitted model as a self-contained HTML page, in light and dark colours.
 
     Parameters
@@ -141,6 +169,10 @@ def render(model: Any, *, title: str = "model", evidence: Evidence | None = None
     evidence : Evidence, optional
         Samples, and predictions on held-out rows. Default is the evidence stored with the model. Without evidence, the
         page has no figures, and says so.
+    answers : sequence of results of nurf.decisions, or dict, optional
+        Answers that were asked of the model, each of which becomes a section; a dict has their headings.
+    command : str, optional
+        The command that writes the report, for its foot.
     """
     evidence = Evidence.of(model) if evidence is None else evidence
     names = input_names(model, None)
@@ -160,8 +192,14 @@ def render(model: Any, *, title: str = "model", evidence: Evidence | None = None
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "percent": percent, "r2": r2}
+    environment.filters |= {"number": number, "percent": percent, "r2": r2, "cell": cell}
+    program, reason = explore.script(model)
+    facts = None if evidence is None or reason else _facts(model, evidence, names, title)
     return environment.get_template("report.html.j2").render(
+        program=program,
+        policy=explore.policy(str(program)),
+        reason=reason,
+        facts="" if facts is None else explore.embedded(facts),
         title=title,
         model=model,
         evidence=evidence,
@@ -174,11 +212,19 @@ def render(model: Any, *, title: str = "model", evidence: Evidence | None = None
         check=check,
         finding="" if check is None else _named(check.message, outputs),
         lines=model.report().lines,
+        answers=sections(answers),
         summary=model.report().title,
         version=version("nurf"),
+        command=command,
+        today=datetime.now(UTC).date().isoformat(),
         # not escaped: the style is ours, not data
         css=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
     )
+
+
+def _facts(model: Any, evidence: Evidence, names: list[str], title: str) -> dict[str, Any]:
+    relevance = Sensitivity.of(model, figures.frame_of(model, evidence.X)).relevance
+    return explore.facts(model, evidence, names, title, relevance)
 
 
 def _named(message: str, outputs: Sequence[str]) -> str:
@@ -202,6 +248,15 @@ def _engine(model: Any) -> str:
 def number(x: float) -> str:
     """Return a number with three digits; a dash if it is unknown."""
     return f"{x:.3g}" if np.isfinite(x) else "–"
+
+
+def cell(x: Any) -> str:
+    """Return an entry of a table: a number with three digits, a text as it is.
+
+    >>> cell(0.12345), cell("speed"), cell(3)
+    ('0.123', 'speed', '3')
+    """
+    return number(x) if isinstance(x, float) else str(x)
 
 
 def percent(x: float) -> str:

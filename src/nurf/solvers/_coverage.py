@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm, t
 
 from nurf._types import Array
-from nurf.solvers._draws import Part
+from nurf.solvers._draws import Difference
 
 MIN_ERRORS = 3  # fewer errors give no estimate of their spread
 LEVEL = 0.9  # standard deviations are calibrated to contain this share of the errors
@@ -34,8 +34,8 @@ class Uncertainty(Protocol):
         """Return intervals that contain a new measurement with probability ``coverage``, of shape (n, k, 2)."""
         ...
 
-    def draws(self, n: int, rng: np.random.Generator) -> tuple[Part, ...]:
-        """Return how much ``n`` plausible functions differ from the fit."""
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[Difference, ...]:
+        """Return the differences of ``n`` plausible functions from the fit."""
         ...
 
 
@@ -46,6 +46,13 @@ def require_errors(n: int) -> None:
             f"standard deviations and intervals need at least {MIN_ERRORS} samples with a value, got {n}: with fewer, "
             "nothing is known about the error"
         )
+
+
+def normal_interval(values: Array, deviations: Array, coverage: float) -> Array:
+    """Return quantiles of normal distributions with standard deviations (n, k) as intervals, of shape (n, k, 2)."""
+    half = norm.ppf((1 + coverage) / 2) * deviations
+    values = values.reshape(half.shape)
+    return np.stack([values - half, values + half], axis=-1)
 
 
 def effective_number(weights: Array) -> float:

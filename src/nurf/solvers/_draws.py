@@ -1,4 +1,4 @@
-"""Plausible functions: networks around a fit that know as much and as little as it does."""
+"""Plausible functions: draws from the distribution of the function given the data."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from nurf.networks import Network
 from nurf.solvers._reach import Reach
 
 WAVES = 512  # pairs, for the errors of a fit
-LENGTH = 2.0  # of these errors, in distances of a sample from the next one: see `between_samples`
+LENGTH = 2.0  # length of these errors, in distances between nearest samples: see `between_samples`
 
 
 class Basis(Protocol):
-    """Functions of which draws are combinations."""
+    """Basis functions of draws."""
 
     def design(self, X: Array) -> Array:
         """Return all functions at the points, of shape (n, B)."""
         ...
 
     def gradient_design(self, X: Array) -> Array:
-        """Return their gradients, of shape (n, d, B)."""
+        """Return the gradients of all functions at the points, of shape (n, d, B)."""
         ...
 
 
@@ -42,31 +42,34 @@ class Amplitude(Protocol):
         ...
 
     def deviation_gradients(self, X: Array) -> Array:
-        """Return their gradients, of shape (n, k, d)."""
+        """Return the gradients of the standard deviations at the points, of shape (n, k, d)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Random combinations of functions, one for each draw and output, by choice times an amplitude.
+    """Random combinations of basis functions, one for each draw and output.
 
     Parameters
     ----------
     basis : Basis
     coef : array of shape (B, n, k)
         The coefficients for ``n`` draws and ``k`` outputs.
-    amplitude : Amplitude, optional
     draws : array of shape (n,), optional
-        The draws to which it belongs; by default all of them.
+        The draws to which the combinations belong; by default all draws.
     """
 
     basis: Basis
     coef: Array
-    amplitude: Amplitude | None = None
     draws: Index | None = None
 
+    @property
+    def width(self) -> int:
+        """The number of functions."""
+        return len(self.coef)
+
     def select(self, index: Index) -> Part:
-        """Return what belongs to some draws, in their order."""
+        """Return the combinations of the draws ``index``."""
         if self.draws is None:
             return replace(self, coef=self.coef[:, index])
         places, own = np.nonzero(np.equal.outer(index, self.draws))
@@ -75,23 +78,21 @@ class Part:
     def add_values(self, X: Array, total: Array) -> None:
         """Add the values at points of all draws (m, d), or of each of them (n, m, d), to ``total`` (m, n, k)."""
         X, flat = self._points(X)
+        if len(flat) == 0:  # no draw has it
+            return
         found = self._combined(self.basis.design(flat), X)
-        if self.amplitude is not None:
-            found *= _with_draws(self.amplitude.deviations(flat), X)
         total[:, slice(None) if self.draws is None else self.draws] += found
 
     def add_gradients(self, X: Array, total: Array) -> None:
         """Add the gradients at points of all draws (m, d), or of each of them (n, m, d), to ``total`` (m, d, n, k)."""
         X, flat = self._points(X)
+        if len(flat) == 0:
+            return
         found = self._combined(self.basis.gradient_design(flat), X)
-        if self.amplitude is not None:
-            slopes = np.swapaxes(self.amplitude.deviation_gradients(flat), 1, 2)
-            found *= _with_draws(self.amplitude.deviations(flat), X)[:, None]
-            found += _with_draws(slopes, X) * self._combined(self.basis.design(flat), X)[:, None]
         total[:, :, slice(None) if self.draws is None else self.draws] += found
 
     def _points(self, X: Array) -> tuple[Array, Array]:
-        """Return the points of the draws to which it belongs, and all of them as rows."""
+        """Return the points of the draws to which the combinations belong, and all points as rows."""
         X = X if X.ndim == 2 or self.draws is None else X[self.draws]
         return X, X.reshape(-1, X.shape[-1])
 
@@ -105,6 +106,50 @@ class Part:
         return np.moveaxis(found.reshape(*X.shape[:2], *design.shape[1:-1], found.shape[-1]), 0, -2)
 
 
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """The sum of random combinations of functions times an amplitude.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+    amplitude : Amplitude
+    """
+
+    parts: tuple[Part, ...]
+    amplitude: Amplitude
+
+    @property
+    def width(self) -> int:
+        """The largest number of functions of a part."""
+        return max(part.width for part in self.parts)
+
+    def select(self, index: Index) -> Scaled:
+        """Return the parts of the draws ``index``."""
+        return replace(self, parts=tuple(part.select(index) for part in self.parts))
+
+    def add_values(self, X: Array, total: Array) -> None:
+        """Add the values at points of all draws (m, d), or of each of them (n, m, d), to ``total`` (m, n, k)."""
+        own = np.zeros_like(total)
+        for part in self.parts:
+            part.add_values(X, own)
+        total += own * _with_draws(self.amplitude.deviations(X.reshape(-1, X.shape[-1])), X)
+
+    def add_gradients(self, X: Array, total: Array) -> None:
+        """Add the gradients at points of all draws (m, d), or of each of them (n, m, d), to ``total`` (m, d, n, k)."""
+        values, gradients = np.zeros_like(total[:, 0]), np.zeros_like(total)
+        for part in self.parts:
+            part.add_values(X, values)
+            part.add_gradients(X, gradients)
+        flat = X.reshape(-1, X.shape[-1])
+        total += gradients * _with_draws(self.amplitude.deviations(flat), X)[:, None]
+        slopes = np.swapaxes(self.amplitude.deviation_gradients(flat), 1, 2)
+        total += values[:, None] * _with_draws(slopes, X)
+
+
+Difference = Part | Scaled  # of draws from a fit
+
+
 def _with_draws(numbers: Array, X: Array) -> Array:
     """Return numbers (p, ..., k) at points with an axis for draws, of shape (m, ..., 1, k) or (m, ..., n, k)."""
     if X.ndim == 2:
@@ -114,17 +159,17 @@ def _with_draws(numbers: Array, X: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Plausible functions given the data: values and gradients of all of them at any points.
+    """Plausible functions given the data, with values and gradients at any points.
 
-    They are functions: the same points give the same values, and gradients are their derivatives. A single one is
-    ``draws[3]``, with the shapes of a network; ``draws[:10]`` are ten of them.
+    A draw is a function: equal points give equal values, and its gradient is the derivative of its value. ``draws[3]``
+    is a single draw, whose results have the shapes of a network; ``draws[:10]`` are ten draws.
 
     Parameters
     ----------
     network : Network
         The fit, in scaled units.
-    parts : tuple of Part
-        How much draws differ from it.
+    parts : tuple of Part or Scaled
+        Differences between the draws and the fit.
     scaling : Scaling
         The change of units.
     size : int
@@ -133,14 +178,17 @@ class Draws:
         Whether there is one function, without an axis for draws.
     warping : Warping
         Curves of inputs and outputs, in front of the scaling.
+    bounds : pair of arrays of shape () or (k,), optional
+        The least and the largest value of each output, at which functions end: there gradients are zero.
     """
 
     network: Network
-    parts: tuple[Part, ...]
+    parts: tuple[Difference, ...]
     scaling: Scaling
     size: int
     single: bool = False
     warping: Warping = UNWARPED
+    bounds: tuple[Array, Array] | None = None
 
     def __len__(self) -> int:
         """Return the number of draws."""
@@ -177,7 +225,8 @@ class Draws:
 
         Points of shape (n, m, d) are points of its own for each draw.
         """
-        return self._shaped(self.warping.values_back(self._values(self._inner(self._checked(X)))))
+        values = self.warping.values_back(self._values(self._inner(self._checked(X))))
+        return self._shaped(values if self.bounds is None else np.clip(values, *self.bounds))
 
     def gradient(self, X: Any) -> Array:
         """Return the gradients of all draws at the points, of shape (n, m, d) or (n, m, k, d).
@@ -190,10 +239,13 @@ class Draws:
         if not self.warping.is_trivial:
             each = np.broadcast_to(given, (self.size, *given.shape[-2:]))
             gradients = self.warping.derivatives_back(each, self._values(points), gradients)[0]
+        if self.bounds is not None:
+            values, (lower, upper) = self.warping.values_back(self._values(points)), self.bounds
+            gradients = np.where(((values > lower) & (values < upper))[..., None], gradients, 0.0)
         return self._shaped(gradients)
 
     def _values(self, points: Array) -> Array:
-        """Return the values after their curves at scaled points, of shape (n, m) or (n, m, k)."""
+        """Return the transformed values at scaled points, of shape (n, m) or (n, m, k)."""
         own, k = points.ndim == 3, self.network.n_outputs
         total = np.empty((points.shape[-2], self.size, k))
         for rows in self._blocks(points, 1):
@@ -205,7 +257,7 @@ class Draws:
         return self.scaling.values_back(np.swapaxes(total, 0, 1).reshape(self.size, -1, *self.output_shape))
 
     def _gradients(self, points: Array) -> Array:
-        """Return the gradients of values after their curves by inputs after theirs, (n, m, d) or (n, m, k, d)."""
+        """Return the gradients of transformed values with respect to transformed inputs, (n, m, d) or (n, m, k, d)."""
         own, k, d = points.ndim == 3, self.network.n_outputs, points.shape[-1]
         total = np.empty((points.shape[-2], d, self.size, k))
         for rows in self._blocks(points, d):
@@ -222,7 +274,7 @@ class Draws:
 
     def _blocks(self, points: Array, n_rows: int) -> Iterator[slice]:
         """Yield slices of points for which all functions have ``n_rows`` rows each."""
-        widest = max([self.size * self.network.n_outputs, *(len(part.coef) for part in self.parts)])
+        widest = max([self.size * self.network.n_outputs, *(part.width for part in self.parts)])
         each = self.size if points.ndim == 3 else 1
         return row_blocks(points.shape[-2], each * n_rows * widest)
 
@@ -238,7 +290,7 @@ class Draws:
         return points
 
     def _inner(self, points: Array) -> Array:
-        """Return points after their curves, in scaled units."""
+        """Return transformed points, in scaled units."""
         return self.scaling.inputs(self.warping.points(points))
 
 
@@ -246,8 +298,8 @@ class Draws:
 class Directions:
     """The components of the unit vector from a point below the samples: ``(R, A (x - c)) / |(R, A (x - c))|``.
 
-    Their combinations with normal coefficients have variance one everywhere and vary over the extent of the samples:
-    they say in which direction a function is wrong far from these.
+    Combinations with normal coefficients have variance one everywhere, and vary over the extent of the samples: far
+    from the samples, errors differ between directions.
 
     Parameters
     ----------
@@ -275,16 +327,16 @@ class Directions:
         return np.asarray(lifted / np.linalg.norm(lifted, axis=1, keepdims=True))
 
     def gradient_design(self, X: Array) -> Array:
-        """Return their gradients ``(1 - u u^T) A / |(R, A (x - c))|``, of shape (n, d, d + 1)."""
+        """Return the gradients of the unit vectors ``(1 - u u^T) A / |(R, A (x - c))|``, of shape (n, d, d + 1)."""
         unit = self.design(X)
         projected = np.eye(unit.shape[1])[1:] - unit[:, 1:, None] * unit[:, None, :]
         return np.asarray(projected * self.metric[:, None] * (unit[:, 0] / self.radius)[:, None, None])
 
 
-def beyond_reach(reach: Reach, n: int, rng: np.random.Generator) -> Part:
-    """Return how much ``n`` draws differ from a fit beyond the reach of its samples."""
+def beyond_reach(reach: Reach, n: int, rng: np.random.Generator) -> Scaled:
+    """Return the differences of ``n`` draws from a fit beyond the reach of its samples."""
     d, k = reach.points.shape[1], reach.slopes.shape[1]
-    return Part(Directions.of(reach), rng.standard_normal((d + 1, n, k)), reach)
+    return Scaled((Part(Directions.of(reach), rng.standard_normal((d + 1, n, k))),), reach)
 
 
 def between_samples(
@@ -295,16 +347,16 @@ def between_samples(
     *,
     sizes: Array | float = 1.0,
     amplitude: Amplitude | None = None,
-) -> Part:
+) -> Difference:
     """Return errors of ``n`` draws that vary from sample to sample.
 
-    They are a process with a Gaussian kernel, whose length is in proportion to the median distance of a sample from the
-    next one in the metric of the reach: errors at samples that were left out say how large errors are, and nothing of
-    how far they are alike. Share of 90% intervals of the mean, the standard deviation and the 0.9 quantile of the
-    values that hold the truth (sampled networks, 19 functions of the collection, 20, 50 and 100 samples, without and
-    with gradients, 114 fits): 0.71, 0.59 and 0.67 with half a distance, 0.84, 0.75 and 0.77 with one, 0.95, 0.81 and
-    0.87 with two, 1.00, 0.83 and 0.91 with three. Normal combinations of the fits without each fold have 0.95, 0.85
-    and 0.84, but deep networks of many samples leave one fold or none.
+    The errors are a process with a Gaussian kernel, whose length is proportional to the median distance between nearest
+    samples in the metric of the reach. Errors at left-out samples determine how large errors are, but not over which
+    distance they are similar, so that the length was chosen by measurement. Share of 90% intervals of the mean, the
+    standard deviation and the 0.9 quantile of the values that contain the truth (sampled networks, 19 functions of the
+    collection, 20, 50 and 100 samples, without and with gradients, 114 fits): 0.71, 0.59 and 0.67 with half a distance,
+    0.84, 0.75 and 0.77 with one, 0.95, 0.81 and 0.87 with two, 1.00, 0.83 and 0.91 with three. Normal combinations of
+    the fits without each fold have 0.95, 0.85 and 0.84, but deep networks of many samples leave one fold or none.
 
     Parameters
     ----------
@@ -314,12 +366,13 @@ def between_samples(
     n : int
     rng : numpy.random.Generator
     sizes : array of shape (k,), optional
-        The standard deviations of the outputs, ...
+        The standard deviations of the outputs; by default they follow from the errors.
     amplitude : Amplitude, optional
-        ... times these, which vary over the inputs.
+        Factors of the standard deviations that vary over the inputs.
     """
     waves = Waves.of(GaussianKernel(), np.diag(reach.metric / (LENGTH * reach.spacing or 1.0)), WAVES, rng)
     scales = np.sqrt(np.mean(errors**2, axis=0))
     factor = np.linalg.qr(errors / np.where(scales > 0, scales, 1.0), mode="r") / np.sqrt(len(errors))
     coef = rng.standard_normal((len(waves), n, len(factor))) @ factor
-    return Part(waves, coef * sizes, amplitude)
+    part = Part(waves, coef * sizes)
+    return part if amplitude is None else Scaled((part,), amplitude)

@@ -2,7 +2,8 @@
 
 Each row is a linear functional of the network: its value ``f(x_k)``, or the component of a derivative
 ``<B, D^q f(x_k)>``. For a single neuron the row is ``sigma^(q)(a.x_k + b) <B, a^q>``. Unknown rows are set to zero, so
-that they have no weight and no residual.
+that they have no weight and no residual. A sample with its own functional has the value of the functional,
+a sum of such rows (``functional_design``).
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nurf._blocks import row_blocks
+from nurf._linear import LinearRows, Terms
 from nurf._tensors import components, powers
 from nurf._types import Array, Index
 from nurf.jets import DERIVATIVE_KINDS, Jet
-from nurf.networks import Features
+from nurf.networks import Features, Tail
 
 
 @dataclass(frozen=True)
@@ -133,14 +136,14 @@ def sample_rows(features: Features, jet: Jet, loss: Loss) -> tuple[Array, Array]
     Returns
     -------
     design : array of shape (n, R, N + t)
-        First the value, then the components of the gradient, then the components of the Hessian.
+        First the value or the functional, then the components of the gradient, then the components of the Hessian.
     targets : array of shape (n, R, k)
     """
-    n, N, valued = len(jet), features.n_neurons, jet.has_value[:, None]
-    y, roots = jet.y.reshape(n, -1), np.where(valued, np.sqrt(jet.weights(0))[:, None], 0.0)
+    n, N, valued = len(jet), features.n_neurons, jet.has_target[:, None]
+    y, roots = jet.targets, np.where(valued, np.sqrt(jet.weights(0))[:, None], 0.0)
     R = rows_per_sample(jet, loss)
     design, targets = np.empty((n, R, features.n_columns)), np.empty((n, R, y.shape[1]))
-    features.design(jet.X, out=design[:, 0])
+    value_design(features, jet, out=design[:, 0])
     design[:, 0] *= roots
     targets[:, 0] = np.where(valued, y, 0.0) * roots
     first = 1
@@ -162,6 +165,52 @@ def sample_rows(features: Features, jet: Jet, loss: Loss) -> tuple[Array, Array]
     return design, targets
 
 
+def value_design(features: Features, jet: Jet, out: Array) -> Array:
+    """Return the features of all samples, or the functionals of these, in ``out`` of shape (n, N + t)."""
+    features.design(jet.X, out=out)
+    if jet.functionals is not None:
+        index = np.flatnonzero(jet.has_functional)
+        out[index] = functional_design(features, jet.functionals[index])
+    return out
+
+
+def functional_design(features: Features, functionals: LinearRows) -> Array:
+    """Return functionals of all features, of shape (n, N + t).
+
+    Derivatives of a neuron at one point have one factor ``sigma^(q)(a.x + b)`` in common.
+    """
+    N, normals = features.n_neurons, features.hyperplanes.normals
+    result = np.zeros((len(functionals), features.n_columns))
+    for terms in functionals.terms:
+        for block in row_blocks(len(terms), features.n_columns):
+            some = terms[block]
+            first = some.starts
+            columns = np.repeat(some.coef[:, None], N, axis=1)
+            for v in some.directions:
+                columns *= v @ normals.T
+            if len(first) < len(some):
+                columns = np.add.reduceat(columns, first)
+            points = some[first]
+            columns *= features.neurons(points.points, terms.order)
+            result[:, :N] += points.added(columns, len(result))
+            result[:, N:] += some.added(_tail_terms(features.tail, some), len(result))
+    return result
+
+
+def _tail_terms(tail: Tail, terms: Terms) -> Array:
+    """Return the terms of the monomials, of shape (T, t)."""
+    if terms.order > tail.degree:
+        return np.zeros((len(terms), len(tail)))
+    if terms.order == 0:
+        return np.asarray(terms.coef[:, None] * tail.values(terms.points))
+    outer = terms.directions[0]
+    if terms.order == 2:
+        outer = outer[:, :, None] * terms.directions[1][:, None, :]
+        outer = (outer + np.swapaxes(outer, 1, 2)) / 2
+    along = terms.coef[:, None] * components(outer, terms.order)
+    return np.asarray(np.einsum("mc,mct->mt", along, tail.components(terms.points, terms.order)))
+
+
 def rows_per_sample(jet: Jet, loss: Loss) -> int:
     """Return the number ``R`` of rows of each sample in ``sample_rows``."""
     d = jet.n_features
@@ -171,7 +220,7 @@ def rows_per_sample(jet: Jet, loss: Loss) -> int:
 
 def row_count(jet: Jet, loss: Loss) -> int:
     """Return the number of known values and derivatives in the loss, each counted once whatever its weight."""
-    known = jet.has_value.astype(int)
+    known = jet.has_target.astype(int)
     for order, _ in loss.orders:
         framed = order == 1 and jet.frames is not None
         rows = jet.frames.any(axis=2) if framed and jet.frames is not None else known_components(jet, order)[0]

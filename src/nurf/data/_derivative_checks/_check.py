@@ -19,7 +19,7 @@ from nurf.data._derivative_checks._mistakes import (
     shuffled_rows,
 )
 from nurf.data._derivative_checks._noise import noise
-from nurf.data._derivative_checks._predicted import CLEAR, EVIDENCE, MAX_ROWS, PredictedSlopes, evenly
+from nurf.data._derivative_checks._predicted import CLEAR, EVIDENCE, MAX_ROWS, Agreement, PredictedSlopes, evenly
 from nurf.jets import Jet
 
 MIN_POINTS = 4  # fewer points do not determine gradients, even of two inputs
@@ -227,32 +227,32 @@ def _finding(samples: CheckedSamples, others: Iterable[Mistake]) -> DerivativeCh
     return _undecided(samples, misfit)
 
 
-def _fitting(samples: CheckedSamples, mistakes: Iterable[Mistake]) -> list[tuple[Array, Mistake]]:
-    """Return the mistakes that explain the given gradients, each with the scores (2, m, d) of its correction.
+def _fitting(samples: CheckedSamples, mistakes: Iterable[Mistake]) -> list[tuple[Agreement, Mistake]]:
+    """Return the mistakes that explain the given gradients, each with the agreement of its correction.
 
     Derivatives that are unknown before or after a correction do not change its score.
     """
     predicted, given, found = samples.predicted, samples.given, []
+    before = predicted.agreement(given)
     for mistake in mistakes:
-        scores = predicted.scores(mistake.gradients)
-        gains = np.where(np.isnan(given + mistake.gradients), 0.0, scores - predicted.scores(given))
-        if min(predicted.odds(gains), predicted.odds(scores)) - mistake.choices > EVIDENCE:
-            found.append((scores, mistake))
+        after, both = predicted.agreement(mistake.gradients), ~np.isnan(given + mistake.gradients)
+        if predicted.evidence(before, after, both) - mistake.choices > EVIDENCE:
+            found.append((after, mistake))
     return found
 
 
-def _named(predicted: PredictedSlopes, fitting: list[tuple[Array, Mistake]]) -> Mistake:
+def _named(predicted: PredictedSlopes, fitting: list[tuple[Agreement, Mistake]]) -> Mistake:
     """Return the simplest mistake that no other clearly beats; if another one is as good, the message names both."""
     scores, best = fitting[0]
     for other, mistake in fitting[1:]:
-        if predicted.odds(other - scores) > CLEAR + mistake.choices - best.choices:
+        if predicted.clarity(other - scores) > CLEAR + mistake.choices - best.choices:
             scores, best = other, mistake
     rivals = [
         mistake
         for other, mistake in fitting
         if mistake.kind != best.kind
         and mistake.choices <= best.choices
-        and predicted.odds(scores - other) < CLEAR
+        and predicted.clarity(scores - other) < CLEAR
         and predicted.distance(mistake.gradients, best.gradients) > ALIKE
     ]
     if not rivals:

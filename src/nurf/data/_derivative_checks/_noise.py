@@ -47,6 +47,6 @@ def _between_neighbours(samples: CheckedSamples) -> float:
     X, y, slopes = samples.X[known] / samples.ranges, samples.y[known], samples.slopes[known] * samples.ranges
     if len(known) < 2:
         return np.nan
-    near = cKDTree(X).query(X, k=2)[1][:, 1]
+    near = np.asarray(cKDTree(X).query(X, k=2)[1])[:, 1]
     gaps: Array = y[near] - y - np.sum((slopes + slopes[near]) / 2 * (X[near] - X), axis=1)
     return float(np.median(np.abs(gaps)) / MEDIAN / np.sqrt(2))

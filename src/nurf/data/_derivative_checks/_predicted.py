@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr
 
-from nurf._types import Array, Index
+from nurf._types import Array, Index, Mask
+from nurf.data._derivative_checks._neighbours import NeighbourChanges
 from nurf.data._derivative_checks._slopes import SlopeProcess, spread_evenly
 
 MAX_ROWS = 300  # samples of the process: 40 ms in 8 dimensions, of which the factorisation takes 4
@@ -16,6 +17,25 @@ EVIDENCE = 10.0  # log-odds from which gradients are wrong; right gradients had 
 CLEAR = 3.0  # log-odds (20 to 1) from which one correction is better than another
 EXPLAINED = 0.55  # share of the possible score: most shuffled rows exceed it in order, noise of 50% reaches 0.52
 HUGE = 1e100  # a number whose square is finite
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How well gradients agree with the values: a score for each derivative, and one for each sample.
+
+    Parameters
+    ----------
+    slopes : array of shape (2, m, d)
+        The agreement with the gradients that the values predict.
+    changes : array of shape (2, m)
+        The agreement with the changes of the values between neighbours.
+    """
+
+    slopes: Array
+    changes: Array
+
+    def __sub__(self, other: Agreement) -> Agreement:
+        return Agreement(self.slopes - other.slopes, self.changes - other.changes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +56,8 @@ class PredictedSlopes:
         Degrees of freedom of the prediction.
     noise : float
         The standard deviation of the noise in the values.
+    neighbours : NeighbourChanges
+        The changes of the values between the samples.
     """
 
     rows: Index
@@ -45,6 +67,7 @@ class PredictedSlopes:
     counts: Array
     freedom: float
     noise: float
+    neighbours: NeighbourChanges
 
     @classmethod
     def of(cls, X: Array, y: Array, compared: Index) -> PredictedSlopes:
@@ -52,11 +75,13 @@ class PredictedSlopes:
         inputs, values = [spread_evenly(column) for column in X.T], spread_evenly(y)
         used = evenly(compared, MAX_ROWS)
         used = np.append(used, evenly(np.setdiff1d(np.arange(len(X)), compared), MAX_ROWS - len(used)))
-        process = SlopeProcess(np.column_stack([column.numbers[used] for column in inputs]), values.numbers[used])
+        points, numbers = np.column_stack([column.numbers[used] for column in inputs]), values.numbers[used]
+        process = SlopeProcess(points, numbers)
         some = evenly(np.arange(min(len(compared), MAX_ROWS)), max(MAX_ENTRIES // X.shape[1], 1))
         chain = values.slopes[:, None] / np.column_stack([column.slopes for column in inputs])
         noise = process.noise / float(np.median(values.slopes))
-        return cls(used[some], chain, *process.slopes(some), min(process.freedom, len(some)), noise)
+        neighbours = NeighbourChanges.of(points[some], numbers[some], process.scales, process.noise)
+        return cls(used[some], chain, *process.slopes(some), min(process.freedom, len(some)), noise, neighbours)
 
     def scaled(self, gradients: Array) -> Array:
         """Return gradients (m, d) in coordinates in which the samples are spread evenly."""
@@ -73,6 +98,25 @@ class PredictedSlopes:
         found, spread = self.scaled(gradients), self.deviations**2
         gap = (found - self.means) ** 2 + spread
         return np.nan_to_num(np.log(np.stack([self.means**2 + spread, found**2 + spread]) / gap))
+
+    def agreement(self, gradients: Array) -> Agreement:
+        """Return the agreement of gradients (m, d) with the prediction and with the changes of the values."""
+        return Agreement(self.scores(gradients), self.neighbours.scores(self.scaled(gradients)))
+
+    def evidence(self, given: Agreement, corrected: Agreement, both: Mask) -> float:
+        """Return the log-odds of a correction: that it explains the values, and better than the given gradients do.
+
+        The larger one of two: by the predicted gradients at ``both`` derivatives (m, d) that are known before and after
+        the correction, and by the changes between neighbours.
+        """
+        gains = np.where(both, corrected.slopes - given.slopes, 0.0)
+        by_slopes = min(self.odds(gains), self.odds(corrected.slopes))
+        near = self.neighbours
+        return max(by_slopes, min(near.odds(corrected.changes - given.changes), near.odds(corrected.changes)))
+
+    def clarity(self, gains: Agreement) -> float:
+        """Return the log-odds that one correction is better than another, by the prediction or by the changes."""
+        return max(self.odds(gains.slopes), self.neighbours.odds(gains.changes))
 
     def odds(self, gains: Array) -> float:
         """Return the log-odds that ``gains`` of scores (2, m, d) are not due to chance.

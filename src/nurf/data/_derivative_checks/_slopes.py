@@ -65,6 +65,8 @@ class SlopeProcess:
 
     Attributes
     ----------
+    scales : array of shape (d,)
+        The length scale of each input.
     noise : float
         The standard deviation of the noise.
     freedom : float
@@ -83,8 +85,8 @@ class SlopeProcess:
             bounds=[SCALES] * d + [(np.log(MIN_NOISE), 0.0)],
             options={"maxiter": STEPS},
         )
-        self._points, self._scales, share = points, np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
-        correlations, self._factors, self._decay = _matern(points / self._scales)
+        self._points, self.scales, share = points, np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
+        correlations, self._factors, self._decay = _matern(points / self.scales)
         self._precision, _ = _inverse(correlations + share**2 * np.eye(n))
         self._weights = self._precision @ centred
         diagonal = np.diag(self._precision)
@@ -100,10 +102,10 @@ class SlopeProcess:
         Errors of a partial derivative that are equal at all samples count as one: the variance of the sum is compared
         with the variance of a sum of independent errors.
         """
-        means, variances = np.empty((2, len(rows), len(self._scales)))
-        counts = np.empty(len(self._scales))
+        means, variances = np.empty((2, len(rows), len(self.scales)))
+        counts = np.empty(len(self.scales))
         factors, decay = self._factors[rows], self._decay[np.ix_(rows, rows)]
-        for k, scale in enumerate(self._scales):
+        for k, scale in enumerate(self.scales):
             steps = np.subtract.outer(self._points[rows, k], self._points[:, k]) / scale
             covariances = -factors * steps / scale
             means[:, k] = covariances @ self._weights

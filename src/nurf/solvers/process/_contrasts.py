@@ -14,8 +14,8 @@ from nurf._types import Array
 class Contrasts:
     """An orthogonal change of coordinates of the data after which the mean acts on the first ``t`` of them only.
 
-    With ``H = Q [R; 0]``, the other coordinates of ``Q^T y`` know nothing of the mean ``H b``. ``Q = 1 - V T V^T`` is a
-    product of ``t`` reflections, so that a change of coordinates takes products with ``t`` columns.
+    With ``H = Q [R; 0]``, the other coordinates of ``Q^T y`` do not depend on the mean ``H b``. ``Q = 1 - V T V^T`` is
+    a product of ``t`` reflections, so that a change of coordinates takes products with ``t`` columns.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ class Contrasts:
         """Return the contrasts for a basis of the mean of shape (N, t), with full rank."""
         t = basis.shape[1]
         (reflections, scales), R = qr(basis, mode="raw")
-        V = np.tril(reflections, -1)
+        V = np.tril(reflections, -1).astype(np.float64)
         V[range(t), range(t)] = 1.0
         V *= scales > 0  # a reflection of scale zero is none
         inverse = np.triu(V.T @ V, 1) + np.diag(1 / np.where(scales > 0, scales, 1.0))
-        return cls(V, np.linalg.inv(inverse), R[:t])
+        return cls(V, np.asarray(np.linalg.inv(inverse)), R[:t].astype(np.float64))
 
     def __len__(self) -> int:
         return int(self.V.shape[1])

@@ -1,4 +1,4 @@
-"""What scales and noise are chosen by, with derivatives by the kernel matrix."""
+"""Criteria for scales and noise, with derivatives with respect to the kernel matrix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nurf.solvers.process._process import TINY, Process, inverse_blocks, sample_
 
 
 class Criterion(ABC):
-    """A function of a process that is minimised."""
+    """A function of a process, which the scales and the noise minimise."""
 
     @abstractmethod
     def value(self, process: Process) -> float:
@@ -20,14 +20,14 @@ class Criterion(ABC):
 
     @abstractmethod
     def slopes(self, process: Process) -> Array:
-        """Return its derivatives by the kernel matrix, of shape (N, N)."""
+        """Return the derivatives of the criterion with respect to the kernel matrix, of shape (N, N)."""
 
 
 @dataclass(frozen=True)
 class RestrictedLikelihood(Criterion):
     """The negative logarithm of the restricted likelihood, up to a constant.
 
-    With the variances ``s_o^2`` of the outputs at their best, it is ``(n sum_o log s_o^2 + k log det S) / 2`` for
+    With the best variances ``s_o^2`` of the outputs, it is ``(n sum_o log s_o^2 + k log det S) / 2`` for
     ``n`` contrasts, and its derivative ``(k P - sum_o P y_o y_o^T P / s_o^2) / 2``.
     """
 
@@ -37,14 +37,14 @@ class RestrictedLikelihood(Criterion):
         return float(n * np.sum(np.log(process.variances)) + k * process.log_determinant) / 2
 
     def slopes(self, process: Process) -> Array:
-        """Return its derivatives by the kernel matrix, of shape (N, N)."""
+        """Return the derivatives of the criterion with respect to the kernel matrix, of shape (N, N)."""
         scaled = process.coefficients / np.sqrt(process.variances)
         return np.asarray((process.rows.targets.shape[1] * process.precision - scaled @ scaled.T) / 2)
 
 
 @dataclass(frozen=True)
 class LeaveOneOutError(Criterion):
-    """``n / 2 sum_o log(mean squared error)`` of the values whose samples are left out.
+    """``n / 2 sum_o log(mean squared leave-one-out error)`` of the values, and of sums if there are some.
 
     With the blocks ``P_bb`` of samples, ``e_b = P_bb^-1 (P y)_b`` and ``g_b = P_bb^-1 w_b``, where ``w_b`` is the error
     of the value and zero otherwise, half the sum of squares has the derivative ``P D P - (P g)(P y)^T``, made
@@ -54,12 +54,12 @@ class LeaveOneOutError(Criterion):
     def value(self, process: Process) -> float:
         """Return the criterion."""
         squares = self._squares(process)
-        return float(np.count_nonzero(process.rows.orders == 0) * np.sum(np.log(squares)) / 2)
+        return float(np.count_nonzero(process.rows.judges) * np.sum(np.log(squares)) / 2)
 
     def slopes(self, process: Process) -> Array:
-        """Return its derivatives by the kernel matrix, of shape (N, N)."""
-        P, errors, values = process.precision, process.left_out[0], process.rows.orders == 0
-        wanted = np.where(values[:, None], errors / self._squares(process), 0.0)  # the derivative of the logarithm
+        """Return the derivatives of the criterion with respect to the kernel matrix, of shape (N, N)."""
+        P, errors, weights = process.precision, process.left_out[0], process.rows.judging_weights
+        wanted = weights[:, None] * errors / self._squares(process)  # the derivative of the logarithm
         g, products = np.empty_like(errors), np.empty_like(P)
         for rows in sample_blocks(process.rows.samples):
             g[rows] = inverse_blocks(P, rows) @ wanted[rows]
@@ -71,8 +71,9 @@ class LeaveOneOutError(Criterion):
     @staticmethod
     def _squares(process: Process) -> Array:
         """Return the mean squared error of each output, of shape (k,)."""
-        errors = process.left_out[0][process.rows.orders == 0]
-        return np.asarray(np.maximum(np.mean(errors**2, axis=0), TINY))
+        rows, errors = process.rows, process.left_out[0]
+        weighted = rows.judging_weights[:, None] * errors**2
+        return np.asarray(np.maximum(np.mean(weighted[rows.judges], axis=0), TINY))
 
 
 CRITERIA: dict[str, Criterion] = {"likelihood": RestrictedLikelihood(), "loo": LeaveOneOutError()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,25 +12,26 @@ from scipy.stats import norm
 from nurf._types import Array
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.kernels import KernelAverage
-from nurf.solvers._coverage import calibration, require_errors, upper_quantile
-from nurf.solvers._draws import Part, beyond_reach
+from nurf.solvers._coverage import calibration, require_errors
+from nurf.solvers._draws import Difference, Scaled, beyond_reach
 from nurf.solvers._reach import Reach
-from nurf.solvers.process._draws import mixture_draws
+from nurf.solvers.process._draws import REFERENCE_WAVES, REFERENCES, Spread, mixture_draws
+from nurf.solvers.process._growth import Growth
 from nurf.solvers.process._held_out import HeldOutErrors, mixture
-from nurf.solvers.process._process import Process
+from nurf.solvers.process._process import TINY, Process
 from nurf.solvers.process._rows import ProcessRows
 
 
 @dataclass(frozen=True, eq=False)
 class ProcessPosterior:
-    """The distribution of a function that is drawn from one of some processes given the data: a mixture.
+    """The mixture of some processes given the data, as the distribution of the function.
 
-    Processes know the data and their scales, but not that these were learned from the same data. So standard deviations
-    are multiplied by the factors that make them hold the errors ``e_k`` at samples that were held out, in units of
-    their own standard deviations ``s_k``. Intervals are ``f(x) +- q s(x)`` with a quantile ``q`` of the
-    ``|e_k| / s_k``. Both grow beyond the reach of the samples (``Reach``).
+    The standard deviations ``s(x)`` of processes ignore that the scales were learned from the same data. So they are
+    replaced by ``c s(x) (s(x) / u)^p``, such that they contain the errors at held-out samples (``Growth``). Intervals
+    are ``f(x) +- q s(x) (s(x) / u)^p`` with a quantile ``q`` of these errors. Standard deviations and intervals grow
+    beyond the reach of the samples (``Reach``).
 
-    It is stored as samples, and computed when it is first asked for.
+    Only the samples are stored; the processes are computed when they are first used.
 
     Parameters
     ----------
@@ -40,11 +41,11 @@ class ProcessPosterior:
     noise : array of shape (m, 3) or (m, d + 2)
         The noise of each process.
     variances : array of shape (m, k)
-        Its variances.
+        The variances of each process.
     degree : int
         Degree of the polynomial mean.
     held_out : HeldOutErrors
-        Errors at samples that were held out.
+        Errors at held-out samples.
     """
 
     network: KernelAverage
@@ -59,7 +60,7 @@ class ProcessPosterior:
 
     @cached_property
     def rows(self) -> ProcessRows:
-        """The values and derivatives that are known."""
+        """The known values and derivatives."""
         return ProcessRows.of(self.jet, self.degree)
 
     @cached_property
@@ -74,7 +75,7 @@ class ProcessPosterior:
     def noise_deviations(self) -> Array:
         """The standard deviations of the noise of values, first and second derivatives of weight one, (3, k).
 
-        That of first derivatives is the root mean square over the inputs.
+        For first derivatives it is the root mean square over the inputs.
         """
         noise = np.column_stack([self.noise[:, 0], self.noise[:, 1:-1].mean(axis=1), self.noise[:, -1]])
         return np.asarray(np.sqrt(np.einsum("m,mo,mk->ok", self.network.weights, noise, self.variances)))
@@ -89,10 +90,15 @@ class ProcessPosterior:
         """Factors of the standard deviations of partial derivatives, of shape (k, d); NaN if they are not known."""
         return calibration(self.held_out.gradient_ratios)
 
+    @cached_property
+    def growth(self) -> Growth:
+        """How errors of values grow with their standard deviations."""
+        return Growth.of(self.held_out.errors, np.maximum(self.held_out.deviations, TINY))
+
     @property
     def _factors(self) -> Array:
         """Factors of the standard deviations of values, of shape (k,)."""
-        return calibration(self.held_out.ratios, self.held_out.effective)
+        return self.growth.factors(self.held_out.effective)
 
     @property
     def knows_gradients(self) -> bool:
@@ -101,37 +107,45 @@ class ProcessPosterior:
 
     @cached_property
     def reach(self) -> Reach:
-        """What is added to the variances beyond the reach of the samples."""
+        """The additional variances far from the samples."""
         return Reach.of(self.network, self.jet.X)
 
     def value_std(self, X: Array) -> Array:
-        """Return the standard deviation of a value that is measured at the points, noise included, of shape (n, k)."""
+        """Return the standard deviation of a new measurement at the points, noise included, of shape (n, k)."""
         require_errors(len(self.held_out.errors))
-        return np.asarray(np.hypot(self._values(X)[1] * self._factors, np.sqrt(self.reach.variances(X))))
+        deviations = self._values(X)[1]
+        calibrated = self._factors * deviations * self.growth.amplitudes(deviations)
+        return np.asarray(np.hypot(calibrated, np.sqrt(self.reach.variances(X))))
 
     def gradient_std(self, X: Array) -> Array:
-        """Return the standard deviation of a gradient that is measured at the points, of shape (n, k, d)."""
+        """Return the standard deviation of a new measurement of the gradient at the points, of shape (n, k, d)."""
         require_errors(len(self.held_out.errors))
-        known, factors = self.gradient_factors, self._factors[:, None]
-        factors = np.where(np.isnan(known), factors, known)
+        known, factors = self.gradient_factors, self._factors * self.growth.amplitudes(self._values(X)[1])
+        factors = np.where(np.isnan(known), factors[..., None], known)
         deviations = np.stack([np.swapaxes(process.measured_std(X, 1), 1, 2) for process in self.processes])
         means = np.stack([member.gradient(X).reshape(deviations.shape[1:]) for member in self.network.members])
         calibrated = mixture(means, deviations, self.network.weights)[1] * factors
         return np.asarray(np.hypot(calibrated, np.sqrt(self.reach.gradient_variances(X))))
 
     def interval(self, X: Array, coverage: float) -> Array:
-        """Return intervals that contain a fresh value with probability ``coverage``, of shape (n, k, 2)."""
+        """Return intervals that contain a new measurement with probability ``coverage``, of shape (n, k, 2)."""
         require_errors(len(self.held_out.errors))
         values, deviations = self._values(X)
-        half = deviations * upper_quantile(self.held_out.ratios, coverage, self.held_out.effective)
+        half = deviations * self.growth.amplitudes(deviations)
+        half = half * self.growth.bounds(coverage, self.held_out.effective)
         half = half + norm.ppf((1 + coverage) / 2) * np.sqrt(self.reach.variances(X))
         return np.stack([values - half, values + half], axis=-1)
 
-    def draws(self, n: int, rng: np.random.Generator) -> tuple[Part, ...]:
-        """Return how much ``n`` draws of the function differ from the fit, noise excluded."""
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[Difference, ...]:
+        """Return the differences of ``n`` draws of the function from the fit, noise excluded."""
         require_errors(len(self.held_out.errors))
-        mixed = mixture_draws(self.processes, self.network.weights, self._factors, n, rng)
-        return *mixed, beyond_reach(self.reach, n, rng)
+        mixed = mixture_draws(self.processes, self.network.weights, n, rng)
+        beyond = beyond_reach(self.reach, n, rng)
+        if self.growth.power == 0:
+            return *(replace(part, coef=part.coef * self._factors) for part in mixed), beyond
+        others = mixture_draws(self.processes, self.network.weights, REFERENCES, rng, REFERENCE_WAVES)
+        spread = Spread(others, REFERENCES, self.noise_deviations[0], self.growth, self._factors)
+        return Scaled(mixed, spread), beyond
 
     def _values(self, X: Array) -> tuple[Array, Array]:
         """Return the values at the points and their standard deviations, noise included, of shape (n, k)."""

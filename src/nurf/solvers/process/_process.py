@@ -1,4 +1,4 @@
-"""Gaussian processes of which values and derivatives are known."""
+"""Gaussian processes given values and derivatives."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
+from scipy.sparse import csr_array
 
 from nurf._blocks import row_blocks
 from nurf._types import Array, Index
@@ -22,23 +23,55 @@ EPS = float(np.finfo(float).eps)
 BLOCK = 2**17  # elements of a block of covariances: all its factors together stay in the cache
 TINY = 1e-30  # variance of constant targets
 MORE_NOISE = 5.0  # factor of the noise if rounding spoils a process; with 20, 5000 values had 1.8 times the error
-LARGEST_ROUNDING = 3e-6  # of predictions, in units of the targets; with 1e-6 a fit to Hessians was 100 times worse
+LARGEST_ROUNDING = 3e-7  # of predictions, in units of the targets: largest differences are up to ten times as large
 LARGEST_NOISE = 1e8  # variance of the noise of a row that says nothing; the rounding of more would hide other rows
 
 
 def rounding_floor(n_rows: int) -> float:
     """Return the least variance of the noise of a row, in units of its prior variance.
 
-    It is about the size of the rounding errors of a Cholesky factorisation with ``n_rows`` rows.
+    The result is about the rounding error of a Cholesky factorisation with ``n_rows`` rows.
     """
     return EPS * n_rows / 8
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioning:
+    """The coefficients of the variances of values given the data, in units of ``s^2``, for programs without the data.
+
+    With the covariances ``c`` of a value with the rows, ``Q^T c = [c_1; c_2]``, and the monomials ``R^T u`` of its
+    point, the variance is ``prior - 2 c_1.u + u.K_11 u - |L^-1 (c_2 - K_21 u)|^2``, at least ``least``, plus ``noise``.
+
+    Parameters
+    ----------
+    parts : tuple of Functionals
+        The functionals of the rows, as functionals of ``A x``.
+    sums : sparse array or None
+        The coefficients of the last functionals in rows that are sums of several.
+    contrasts : Contrasts
+        ``Q`` and ``R``.
+    first : array of shape (t, N)
+        The first rows ``[K_11, K_12]`` of ``Q^T K Q``.
+    factor : array of shape (N - t, N - t)
+        ``L``, in the lower triangle.
+    prior, least, noise : float
+    """
+
+    parts: tuple[Functionals, ...]
+    sums: csr_array | None
+    contrasts: Contrasts
+    first: Array
+    factor: Array
+    prior: float
+    least: float
+    noise: float
 
 
 @dataclass(frozen=True, eq=False)
 class Process:
     """A Gaussian process with the covariance ``s^2 k(A x, A x')`` and an unknown polynomial mean, given noisy rows.
 
-    The variances ``s^2`` of all outputs are those of the largest restricted likelihood. The mean is integrated out
+    The variances ``s^2`` of all outputs maximise the restricted likelihood. The mean is integrated out
     (``Contrasts``): with the kernel matrix ``K`` of the rows, noise included, their coordinates without the mean have
     the covariance ``s^2 S``, ``S = Z^T K Z``, and all results are made of ``P = Z S^-1 Z^T``.
 
@@ -49,8 +82,8 @@ class Process:
     metric : array of shape (q, d)
         The linear map ``A``.
     noise : array of shape (3,) or (d + 2,)
-        The variances of the noise of values, of first derivatives (all, or each partial) and of second ones, of weight
-        one, in units of ``s^2``.
+        The variances of the noise of values, of first derivatives (one for all, or one for each partial derivative) and
+        of second derivatives, for weight one, in units of ``s^2``.
 
     Raises
     ------
@@ -69,7 +102,7 @@ class Process:
     def sound(self) -> Process:
         """Return the process, or one with more noise if rounding errors spoil it.
 
-        The smallest variances of the noise grow, and no other: it is they that are within rounding errors.
+        Only the smallest variances of the noise are increased, because only these are within rounding errors.
         """
         if self.is_sound or np.all(self.noise >= LARGEST_NOISE):
             return self
@@ -91,12 +124,17 @@ class Process:
         Each term ``c_a L_a k(A x, A .)`` of a prediction is rounded. In 50 fits, the largest difference of values that
         were computed in two orders, of 200 points, was 0.01 to 9 times this, 1 in the median.
         """
-        deviations = np.sqrt(np.abs(np.concatenate([variances(self.kernel, part) for part in self._parts])))
-        return np.asarray(EPS * np.linalg.norm(self.coefficients * deviations[:, None], axis=0))
+        coefficients = self.rows.spread(self.coefficients)
+        return np.asarray(EPS * np.linalg.norm(coefficients * self._deviations[:, None], axis=0))
+
+    @cached_property
+    def _deviations(self) -> Array:
+        """The standard deviations of all functionals without data, in units of ``s``, of shape (F,)."""
+        return np.asarray(np.sqrt(np.abs(np.concatenate([variances(self.kernel, part) for part in self._parts]))))
 
     @cached_property
     def _parts(self) -> tuple[Functionals, ...]:
-        return tuple(part.mapped(self.metric) for part in self.rows.parts)
+        return tuple(part.mapped(self.metric) for part in self.rows.all_parts)
 
     @property
     def _contrasts(self) -> Contrasts:
@@ -116,29 +154,35 @@ class Process:
 
     def _covariances(self) -> Array:
         """Return the kernel matrix of the rows with their noise, of shape (N, N)."""
-        N = len(self.rows)
-        result = np.empty((N, N))
+        N, F = len(self.rows), self.rows.n_functionals
+        result = np.empty((F, F))
         for block, covariances in self._blocks():
             matrix = covariances.matrix()
             result[block.rows, block.columns] = matrix
             result[block.columns, block.rows] = matrix.T
+        if F > N:
+            result = np.ascontiguousarray(self.rows.gathered(self.rows.gathered(result).T))
         result.ravel()[:: N + 1] += self.row_variances
         return result
 
     @property
     def row_variances(self) -> Array:
         """The variances of the noise of all rows, rounding errors included, in units of ``s^2``, of shape (N,)."""
-        least = np.concatenate([self._least_variances(part) for part in self._parts])
-        return np.asarray(np.minimum(self._noise_of_rows, LARGEST_NOISE) + least)
+        return np.asarray(np.minimum(self._noise_of_rows, LARGEST_NOISE) + self._least_of_rows)
+
+    @property
+    def _least_of_rows(self) -> Array:
+        """The variances of the rounding errors of all rows, of shape (N,)."""
+        return rounding_floor(len(self.rows)) * self.rows.sizes(self._deviations) ** 2
 
     @property
     def _noise_of_rows(self) -> Array:
-        """The variances of the noise of all rows as their weights have them, of shape (N,)."""
+        """The variances of the noise of all rows, by their weights, of shape (N,)."""
         return np.asarray(self.rows.noise_shares(len(self.noise)) @ self.noise / self.rows.weights)
 
     def _blocks(self) -> Iterable[tuple[Block, Covariances]]:
-        """Return the blocks of the lower triangle of the kernel matrix; if they are small, they are made once."""
-        return self._small_blocks if len(self.rows) ** 2 <= BLOCK else self._made_blocks()
+        """Return the blocks of the lower triangle of the kernel matrix; small blocks are computed once."""
+        return self._small_blocks if self.rows.n_functionals**2 <= BLOCK else self._made_blocks()
 
     @cached_property
     def _small_blocks(self) -> list[tuple[Block, Covariances]]:
@@ -169,10 +213,10 @@ class Process:
 
     @cached_property
     def tail_coef(self) -> Array:
-        """The coefficients of the mean, of shape (t, k): those of ``y - K P y``, which is a mean up to rounding errors.
+        """The coefficients of the mean, of shape (t, k), from ``y - K P y``, which is a mean up to rounding errors.
 
-        The coefficients of smooth functions are large and cancel each other, so that these errors count. They are those
-        of the network, which is evaluated in the same way: so the mean makes up for what all values have in common.
+        The coefficients of smooth functions are large and cancel each other, so that rounding errors matter. The
+        network is evaluated in the same way, so that the mean corrects the rounding errors that all values share.
         """
         left = self.rows.targets - self._covariances() @ self.coefficients
         return self._contrasts.mean_coefficients(self._contrasts.into(left)[: len(self._contrasts)])
@@ -191,7 +235,7 @@ class Process:
 
     @property
     def n_contrasts(self) -> int:
-        """The number of rows that are left without the mean."""
+        """The number of rows minus the number of coefficients of the mean."""
         return len(self._coordinates)
 
     @cached_property
@@ -206,25 +250,25 @@ class Process:
         return self._contrasts.matrix_back(result)
 
     def pullback(self, weights: Array) -> tuple[Array, Array]:
-        """Return the derivatives of ``sum weights * K`` by ``metric`` and by the logarithms of ``noise``.
+        """Return the derivatives of ``sum weights * K`` with respect to ``metric`` and the logarithms of ``noise``.
 
         ``weights`` is a symmetric matrix of shape (N, N).
         """
         N, d = len(self.rows), self.metric.shape[1]
-        gram = np.zeros((d, d))
+        gram, spread = np.zeros((d, d)), self.rows.spread(self.rows.spread(weights).T)
         for block, covariances in self._blocks():
-            part = 2 * weights[block.rows, block.columns]
+            part = 2 * spread[block.rows, block.columns]
             if block.columns.stop == block.rows.stop:
                 part[:, block.rows.start - block.columns.start :] /= 2
-            gram += covariances.slopes(part, *block.of(self.rows.parts))
+            gram += covariances.slopes(part, *block.of(self.rows.all_parts))
         by_row = np.where(self._noise_of_rows < LARGEST_NOISE, weights.ravel()[:: N + 1] / self.rows.weights, 0.0)
         return 2 * self.metric @ gram, by_row @ self.rows.noise_shares(len(self.noise)) * self.noise
 
     @cached_property
     def left_out(self) -> tuple[Array, Array]:
-        """The errors of all rows if their samples are left out (N, k), and the variances of these (N,).
+        """The leave-one-out errors of all rows (N, k), and their variances (N,).
 
-        A sample leaves with all its rows ``b``, and the scales and the noise stay: the errors are
+        A sample is left out with all its rows ``b``, for fixed scales and noise: the errors are
         ``(P_bb)^-1 (P y)_b``, with the covariance ``s^2 (P_bb)^-1``.
         """
         errors, spread = np.empty_like(self.rows.targets), np.empty(len(self.rows))
@@ -232,27 +276,26 @@ class Process:
             inverse = inverse_blocks(self.precision, rows)
             errors[rows] = inverse @ self.coefficients[rows]
             spread[rows] = np.diagonal(inverse, axis1=1, axis2=2)
-        least = np.concatenate([self._least_variances(part) for part in self._parts])
-        return errors, np.maximum(spread, least)
+        return errors, np.maximum(spread, self._least_of_rows)
 
     def _least_variances(self, functionals: Functionals) -> Array:
-        """Return the variances of functionals below which rounding errors are larger, of shape (m,)."""
+        """Return the smallest variances of functionals that exceed rounding errors, of shape (m,)."""
         return rounding_floor(len(self.rows)) * np.abs(variances(self.kernel, functionals))
 
     def conditioned(self, targets: Array) -> tuple[Array, Array]:
-        """Return the coefficients (N, m) and those of the mean (t, m) of the network given other targets (N, m)."""
+        """Return the coefficients (F, m) of the network and of its mean (t, m) given other targets (N, m)."""
         t, rotated = len(self._contrasts), self._contrasts.into(targets)
         last = self._coordinates_of(rotated)
         first = rotated[:t] - self._solved[0][:, t:] @ last
         coefficients = self._contrasts.back(np.concatenate([np.zeros_like(first), last]))
-        return coefficients, self._contrasts.mean_coefficients(first)
+        return self.rows.spread(coefficients), self._contrasts.mean_coefficients(first)
 
     @property
     def output_factor(self) -> Array:
         """A factor ``F`` of the covariance ``F^T F`` of the outputs, of shape (r, k), r = min(N - t, k).
 
-        ``F^T F = y^T P y / (N - t)`` is the covariance of the largest restricted likelihood. ``variances`` is its
-        diagonal. With the same kernel for all outputs it does not change the mean given the rows.
+        ``F^T F = y^T P y / (N - t)`` is the covariance that maximises the restricted likelihood. ``variances`` is its
+        diagonal. All outputs have the same kernel, so that the mean given the rows does not depend on it.
         """
         t, (_, factor) = len(self._contrasts), self._solved
         last = self._contrasts.into(self.rows.targets)[t:]
@@ -263,10 +306,12 @@ class Process:
 
     def network(self, output_shape: tuple[int, ...]) -> KernelNetwork:
         """Return the mean of the process given the rows."""
-        starts = np.cumsum([0, *(len(part) for part in self.rows.parts)])
+        parts, coefficients = self.rows.all_parts, self.rows.spread(self.coefficients)
+        starts = np.cumsum([0, *(len(part) for part in parts)])
         centers = (
-            Centers(part, self.coefficients[start : start + len(part)])
-            for part, start in zip(self.rows.parts, starts[:-1], strict=True)
+            Centers(part, coefficients[start : start + len(part)])
+            for part, start in zip(parts, starts[:-1], strict=True)
+            if len(part) or not start
         )
         merged = tuple(center.merged() for center in centers)
         return KernelNetwork(self.kernel, self.metric, merged, self.tail_coef, output_shape)
@@ -283,7 +328,8 @@ class Process:
         for block in row_blocks(len(X), X.shape[1] ** order * len(self.rows)):
             at = Functionals.at(X[block], order)
             mapped = at.mapped(self.metric)
-            rotated = contrasts.into(np.concatenate([covariance(self.kernel, part, mapped) for part in self._parts]))
+            covariances = np.concatenate([covariance(self.kernel, part, mapped) for part in self._parts])
+            rotated = contrasts.into(self.rows.gathered(covariances))
             u = contrasts.first_coordinates(at.monomials(self.rows.degree))
             rest = rotated[t:] - first[:, t:].T @ u
             if len(factor):
@@ -293,6 +339,21 @@ class Process:
             least = self._least_variances(mapped)  # differences of large numbers are not smaller
             result[block] = np.maximum(variance, least).reshape(-1, X.shape[1] ** order)
         return result
+
+    @property
+    def conditioning(self) -> Conditioning:
+        """The coefficients of the variances of measured values of mean weight."""
+        value = Functionals.at(np.zeros((1, self.metric.shape[1])), 0).mapped(self.metric)
+        known = self.rows.weights[self.rows.orders == 0]
+        return Conditioning(
+            self._parts,
+            None if self.rows.sums is None else self.rows.sums.matrix,
+            self._contrasts,
+            *self._solved,
+            float(variances(self.kernel, value)[0]),
+            float(self._least_variances(value)[0]),
+            float(self.noise[0] / known.mean()) if len(known) else 0.0,
+        )
 
     def measured_std(self, X: Array, order: int, weights: Array | None = None) -> Array:
         """Return the standard deviations of measured values or gradients, noise included, of shape (n, d^order, k).
@@ -308,7 +369,7 @@ class Process:
 
 
 def sample_blocks(samples: Index) -> list[Index]:
-    """Return the rows of all samples, in one array of shape (m, c) for the ``m`` samples that have ``c`` rows."""
+    """Return the rows of all samples, as one array of shape (m, c) for all ``m`` samples with ``c`` rows."""
     order = np.argsort(samples, kind="stable")
     _, starts, counts = np.unique(samples[order], return_index=True, return_counts=True)
     return [order[starts[counts == c][:, None] + np.arange(c)] for c in np.unique(counts)]
@@ -317,8 +378,8 @@ def sample_blocks(samples: Index) -> list[Index]:
 def inverse_blocks(matrix: Array, rows: Index) -> Array:
     """Return the inverses of the blocks of a positive semidefinite matrix with given rows (m, c), of shape (m, c, c).
 
-    What is singular has a pseudoinverse. Values and derivatives have different units, so that blocks are scaled to a
-    diagonal of ones first: a small unit is no singular direction.
+    Singular blocks have a pseudoinverse. Values and derivatives have different units, so that blocks are scaled to a
+    diagonal of ones first: otherwise small units would look singular.
     """
     blocks = matrix[rows[:, :, None], rows[:, None, :]]
     diagonal = np.diagonal(blocks, axis1=1, axis2=2)

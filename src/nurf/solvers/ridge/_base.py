@@ -5,8 +5,8 @@ The outer weights minimise (paper, eq. 1.6)::
     1 / (2 W) sum_k w_k |y_k - sum_n c_n phi_n(x_k) - p(x_k)|^2 + alpha N / 2 sum_n c_n^2,    W = sum_k w_k,
 
 so that ``(Phi^T Phi / K + alpha N) c = Phi^T y / K`` for unit weights. Derivatives add rows to the sum, with the
-weights of ``Loss``; W is the total weight of the values. The tail ``p`` is not penalised: it is eliminated first and
-recovered at the end.
+weights of ``Loss``; W is the total weight of the values and functionals. The tail ``p`` is not penalised: it is
+eliminated first and recovered at the end.
 
 All large products and factorisations use NumPy: SciPy brings a second BLAS, whose threads compete with NumPy's threads
 for the cores (measured: up to three times slower on two cores).
@@ -98,7 +98,7 @@ class Ridge(ABC):
 
     def __init__(self, features: Features, jet: Jet, loss: Loss) -> None:
         self.features, self.jet, self.loss = features, jet, loss
-        self.total_weight = float(np.sum(jet.weights(0), where=jet.has_value))
+        self.total_weight = float(np.sum(jet.weights(0), where=jet.has_target))
 
     @property
     def n_neurons(self) -> int:

@@ -11,7 +11,7 @@ from nurf._types import Array, Precision
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.networks._network import feature_blocks
-from nurf.solvers._rows import VALUES_ONLY, Loss, slope_rows
+from nurf.solvers._rows import VALUES_ONLY, Loss, slope_rows, value_design
 from nurf.solvers.ridge._sums import Parts, RoundedValueSums, SlopeSums, ValueSums
 
 
@@ -139,9 +139,11 @@ def _equations(features: Features, parts: Parts) -> NormalEquations:
 
 def _from_values(features: Features, jet: Jet, first: int, dtype: Precision) -> NormalEquations:
     """Return the equations of the values. If ``first`` > 0, only columns and moments of later neurons are computed."""
-    jet = jet.with_values()
+    jet = jet.only(())
     sums = _VALUE_SUMS[dtype](features, jet, first)
     for rows, design in features.design_blocks(jet.X, feature_blocks(len(jet), features.n_columns), dtype):
+        if jet.functionals is not None:
+            design[...] = value_design(features, jet[rows], np.empty(design.shape))
         sums.add(rows, design)
     return _equations(features, sums.parts())
 

@@ -12,8 +12,8 @@ from nurf._blocks import row_blocks, spaced
 from nurf._types import Array
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
-from nurf.solvers._coverage import calibration, plus_interval, require_errors
-from nurf.solvers._draws import Part, between_samples, beyond_reach
+from nurf.solvers._coverage import calibration, normal_interval, plus_interval, require_errors
+from nurf.solvers._draws import Difference, Part, between_samples, beyond_reach
 from nurf.solvers._reach import Reach
 from nurf.solvers._rows import Loss, rows_per_sample, sample_rows
 from nurf.solvers.ridge._base import EPS
@@ -92,7 +92,7 @@ class Posterior:
         weights = np.where(jet.has_value, jet.weights(0), 0.0)
         unit = float(np.mean(weights[weights > 0]))
         size = network.coefficients.size + network.hyperplanes.normals.size + 2 * len(network.hyperplanes)
-        stored = sum(part.size for part in (jet.X, jet.y, jet.gradients, jet.hessians) if part is not None)
+        stored = sum(part.size for part in (jet.places, jet.y, jet.gradients, jet.hessians) if part is not None)
         sample_size = stored / len(jet) + 2
         n = min(len(jet), max(MIN_SAMPLES, int(SIZE_RATIO * size / sample_size)))
         samples, multiple = jet[spaced(np.arange(len(jet)), n)], (n_rows or len(jet)) / n
@@ -124,7 +124,7 @@ class Posterior:
         outputs than rows of a sample, its factors ``M^-1 Z_k^T`` (N + t, m, R) and ``(1 - H_k)^-1 r_k`` (m, R, k).
         """
         features, N = self.network.features, self.network.features.n_columns
-        known = np.flatnonzero(np.where(self.samples.has_value, self.samples.weights(0), 0.0))
+        known = np.flatnonzero(np.where(self.samples.judges, self.samples.weights(0), 0.0))
         samples = self.samples[spaced(known, MAX_LEFT_OUT)]
         m, k, R = len(samples), self.network.coefficients[:1].size, rows_per_sample(samples, self.loss)
         before, after = np.empty((m, k)), np.empty((m, k))
@@ -221,11 +221,11 @@ class Posterior:
         deviations = np.sqrt(self.unit * variances)[:, None, :] * self.noise[:, None] * factors
         return np.asarray(np.sqrt(deviations**2 + self.reach.gradient_variances(X)))
 
-    def draws(self, n: int, rng: np.random.Generator) -> tuple[Part, ...]:
-        """Return how much ``n`` draws of the function differ from the fit: coefficients, and what no network holds.
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[Difference, ...]:
+        """Return the differences of ``n`` draws of the function from the fit, in coefficients and beyond them.
 
-        Without more measurements at the same points, noise and what the neurons cannot represent look alike: all of it
-        counts as an error of the function.
+        Without repeated measurements at the same points, noise cannot be distinguished from errors that the neurons
+        cannot represent: all of it counts as an error of the function.
         """
         errors = self._left_out[2]
         require_errors(len(errors))
@@ -238,10 +238,13 @@ class Posterior:
         """Return intervals that contain a new measurement with probability ``coverage``, of shape (n, k, 2).
 
         The jackknife+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics 49, 2021): quantiles of
-        ``f_{-k}(x) +- |y_k - f_{-k}(x_k)|`` over samples ``k``, with the fits ``f_{-k}`` without sample ``k``.
+        ``f_{-k}(x) +- |y_k - f_{-k}(x_k)|`` over samples ``k``, with the fits ``f_{-k}`` without sample ``k``. Beside
+        functionals, quantiles of a normal distribution with the standard deviations.
         """
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
+        if self.samples.functionals is not None:  # their errors are not errors of values
+            return normal_interval(self.network.value(X), self.value_std(X), coverage)
         _, _, errors, changes, outs = self._left_out
         m, k = errors.shape
         result = np.empty((len(X), k, 2))

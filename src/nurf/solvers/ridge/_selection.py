@@ -10,7 +10,7 @@ import numpy as np
 from nurf._types import Array, Index
 from nurf.jets import Jet
 from nurf.networks import Features
-from nurf.solvers._rows import row_count, rows_per_sample
+from nurf.solvers._rows import row_count, rows_per_sample, value_design
 from nurf.solvers.ridge._base import EPS, Ridge, stacked
 
 TOLERANCE = 0.05
@@ -86,11 +86,13 @@ class Validation(Rule):
 
 def _errors(features: Features, jet: Jet, coefficients: Array, samples: Index | None = None) -> LeftOut:
     """Return the errors at the values of a jet, whose rows have the indices ``samples``, for all ``coefficients``."""
-    index = np.flatnonzero(jet.has_value)
+    index = np.flatnonzero(jet.has_target)
     known = jet if len(index) == len(jet) else jet[index]
-    y, weights = known.y.reshape(len(known), 1, -1), known.weights(0)
+    y, weights = known.targets[:, None], known.weights(0)
     errors = np.empty((len(known), len(coefficients), y.shape[2]))
     for rows, design in features.design_blocks(known.X):
+        if known.functionals is not None:
+            value_design(features, known[rows], out=design)
         errors[rows] = y[rows] - _predictions(design, coefficients)
     return LeftOut(errors, weights, index if samples is None else samples[index], float(weights.sum()))
 
@@ -139,6 +141,8 @@ class GeneralizedCrossValidation(Rule):
 class LeaveOneOut(Rule):
     """The mean squared leave-one-out error of the values; a sample is left out with its value and all derivatives.
 
+    A functional with a known value is also a sample, in units of its size.
+
     The errors are exact and need one factorisation (``Ridge.left_out``).
 
     Parameters
@@ -161,7 +165,7 @@ class LeaveOneOut(Rule):
         """Return the leave-one-out errors of the chosen samples."""
         jet = ridge.jet
         stand_for = np.ones(len(jet)) if self.multiples is None else self.multiples
-        weights = np.where(jet.has_value, jet.weights(0) * stand_for, 0.0)
+        weights = np.where(jet.judges, jet.weights(0) * stand_for, 0.0)
         rows = self.max_rows * MANY_NEURONS // max(ridge.n_neurons, MANY_NEURONS)
         index, multiples = representative_samples(jet, weights, max(1, rows // rows_per_sample(jet, ridge.loss)))
         left = ridge.left_out(alphas, index, np.ones(len(index)))[:, 0]
@@ -185,7 +189,7 @@ def representative_samples(jet: Jet, weights: Array, n: int) -> tuple[Index, Arr
     known = np.flatnonzero(weights)
     if len(known) <= n:
         return known, np.ones(len(known))
-    energies = np.nansum(jet.y.reshape(len(jet), -1)[known] ** 2, axis=1)
+    energies = np.nansum(jet.targets[known] ** 2, axis=1)
     if "gradients" in jet.known:
         energies += np.sum(jet.derivative_rows(1)[known] ** 2, axis=(1, 2))
     chances = weights[known] / weights.sum()

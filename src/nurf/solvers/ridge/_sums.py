@@ -50,7 +50,7 @@ class ValueSums:
 
     def __init__(self, features: Features, jet: Jet, first: int) -> None:
         self.features, self.jet, self.first = features, jet, first
-        self.y = jet.y.reshape(len(jet), -1)
+        self.y = jet.targets
         self.gram, self.moments = _empty(features, first, self.y.shape[1])
 
     def add(self, rows: slice, design: Array) -> None:
@@ -87,7 +87,7 @@ class RoundedValueSums:
 
     def __init__(self, features: Features, jet: Jet, first: int) -> None:
         self.features, self.jet, self.first = features, jet, first
-        self.y = jet.y.reshape(len(jet), -1)
+        self.y = jet.targets
         self.gram, _ = _empty(features, first, 0)
         center = jet.X.mean(axis=0, keepdims=True) if len(jet) else np.zeros((1, jet.n_features))
         self.shift = features.neurons(center)[0].astype(np.float32)

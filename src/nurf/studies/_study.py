@@ -1,0 +1,350 @@
+"""Studies: where to run a simulator next, and what its runs tell."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nurf.estimators._parameters import as_generator
+from nurf.estimators._report import Report
+from nurf.studies._choosing import Costs
+from nurf.studies._failing import Failing
+from nurf.studies._knowledge import Knowledge
+from nurf.studies._learning import LEAST, Learner
+from nurf.studies._planning import Plan, Planner, require_count
+from nurf.studies._pool import Pool
+from nurf.studies._results import matched, results
+from nurf.studies._running import LEASE, Runner
+from nurf.studies._space import Space
+from nurf.studies._specs import model_of_spec, space_of_spec, spec_of_model, spec_of_space
+from nurf.studies._stopping import Verdict, verdict
+from nurf.studies._store import ASKED, DONE, FAILED, Run, Store, as_array, finish, insert, runs_in
+from nurf.studies.goals import Answer, Error
+from nurf.studies.goals._specs import goal_of_spec, spec_of_goal
+
+
+class Study:
+    """Runs of a simulator, a few at a time, until a question is answered.
+
+    A study proposes points (``ask``), takes results in any order (``tell``), fits a model to values and gradients, and
+    says when the goal is reached (``done``). With a path, a study is a file from the start, written at each step:
+    several processes may ask and tell at once, and one that is killed loses nothing.
+
+    Parameters
+    ----------
+    inputs : dict
+        For each input a distribution of ``scipy.stats`` with its parameters, ``(low, high)`` for values in between, a
+        list of levels, or a number if it does not vary.
+    goal : goal of ``nurf.goals``, default ``Error(0.01)``
+        What the runs are for.
+    path : path, optional
+        The file of the study, which must not exist. ``nurf.load`` opens it again.
+    constraints : sequence of str, optional
+        Linear inequalities between inputs, such as ``"r + 2 * L <= 5"``.
+    correlation : array of shape (d, d), optional
+        The correlations of the normal scores of the inputs that vary.
+    n_initial : int, optional
+        The runs of the initial design. By default two for each input that varies and two more, from 5 to 60.
+    design : {"sobol", "latin"}, default "sobol"
+        See ``nurf.studies.design``.
+    filling : float, default 0.1
+        The share of later runs that fill the space, so that a wrong model cannot lock itself in.
+    max_runs : int, optional
+        The budget: the number of runs after which the study is done.
+    model : estimator, optional
+        The regressor to fit; by default ``KernelFeatureRegressor`` on logarithms of inputs over decades.
+    random_state : int, RandomState, Generator or None, default None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import nurf
+    >>> study = nurf.Study({"x": (0, 1), "y": (-1, 1)}, nurf.goals.Error(0.02), random_state=0)
+    >>> while not study.done:
+    ...     X = study.ask(4)
+    ...     x, y = X.to_numpy().T
+    ...     gradients = np.stack([3 * np.cos(3 * x), 2 * y], axis=1)
+    ...     study.tell(X, np.sin(3 * x) + y**2, gradients=gradients)
+    >>> study.verdict.reason
+    'target'
+    >>> study.answer.loss < 0.02
+    True
+    """
+
+    def __init__(
+        self,
+        inputs: Any,
+        goal: Any = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        constraints: Sequence[str] = (),
+        correlation: Any = None,
+        n_initial: int | None = None,
+        design: str = "sobol",
+        filling: float = 0.1,
+        max_runs: int | None = None,
+        model: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        space = Space.of(inputs, constraints, correlation)
+        seed = int(as_generator(random_state).integers(2**31))
+        plan = Plan.of(space.dimension, n_initial, design, filling, max_runs, seed)
+        goal = Error() if goal is None else goal
+        entries = {"space": spec_of_space(space), "goal": spec_of_goal(goal), "model": spec_of_model(model)}
+        goal.check(space)
+        entries |= {**asdict(plan), "outputs": None}
+        self._open(Store.create(path, entries))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Study:
+        """Return the study in a file, which this process shares with others from now on."""
+        study = cls.__new__(cls)
+        study._open(Store.open(path))
+        return study
+
+    def _open(self, store: Store) -> None:
+        entries = store.entries()
+        self._store, self._space = store, space_of_spec(entries["space"])
+        self._goal, learner = goal_of_spec(entries["goal"]), Learner(self._space, model_of_spec(entries["model"]))
+        self._plan = Plan(**{item.name: entries[item.name] for item in fields(Plan)})
+        self._planner = Planner(self._space, self._goal, self._plan)
+        self._knowledge = Knowledge(store, self._space, self._goal, self._plan, learner, entries["outputs"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of the study to a file, in one step; this study stays where it is."""
+        self._store.save(path)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of all inputs."""
+        return self._space.names
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """The names of the inputs that vary, which the model has."""
+        return tuple(self._space.free.names)
+
+    @property
+    def goal(self) -> Any:
+        """The goal."""
+        return self._goal
+
+    @property
+    def path(self) -> Any:
+        """The file of the study, or None."""
+        return self._store.path
+
+    def ask(self, n: int = 1, *, costs: Any = None) -> Any:
+        """Return at most ``n`` points to run next, in the units of the inputs, and write that they are asked.
+
+        First the initial design, then points that are worth most for the goal, given all runs and those that are asked
+        and not told yet; a share of them fills the space. If all combinations of levels are taken, there are fewer.
+
+        Parameters
+        ----------
+        n : int, default 1
+        costs : dict, optional
+            The costs of a run with a "value", and of one with a "gradient", too, in any unit, such as
+            ``{"value": 1, "gradient": 2}``. A column "compute" then says what each run should compute: the kind that
+            takes away more of the variance for its costs.
+
+        Returns
+        -------
+        DataFrame
+            The inputs, indexed by the numbers of the runs; an array of shape (n, d) without pandas.
+        """
+        runs = self._ask(n, costs=costs)
+        columns = {} if costs is None else {self._space.unused("compute"): [run.compute for run in runs]}
+        return self._framed(runs, **columns)
+
+    def _ask(self, n: int, owner: str | None = None, costs: Any = None, most: int | None = None) -> list[Run]:
+        require_count("n", n)
+        costs, (model, _) = Costs.of(costs), self._knowledge.learn()
+        with self._store.transaction() as base:
+            runs = runs_in(base)
+            n = int(n) if most is None else min(int(n), most - len(runs))
+            look = None if model is None else partial(self._knowledge.view, runs)
+            alive = None if owner is None else time.time()
+            chosen = self._planner.chosen(runs, max(n, 0), costs, look)
+            new = [replace(run, owner=owner, alive=alive) for run in chosen]
+            numbers = insert(base, new)
+        return [replace(run, run=number) for run, number in zip(new, numbers, strict=True)]
+
+    def tell(self, X: Any, y: Any, *, gradients: Any = None, cost: Any = None, message: Any = None) -> None:
+        """Write the results of runs that were asked, some of them or all, in any order, or of any other runs.
+
+        Parameters
+        ----------
+        X : DataFrame or array of shape (n, d)
+            The inputs. Runs are recognised by the index of ``ask`` and their inputs, or by their inputs.
+        y : array of shape (n,) or (n, k)
+            The values; NaN for runs that failed, which are kept and avoided.
+        gradients : array of shape (n, d) or (n, k, d), optional
+            The gradients with respect to the inputs that vary, or all inputs; NaN for unknown partial derivatives.
+        cost : array of shape (n,), optional
+            What each run took, in any unit.
+        message : sequence of str, optional
+            Why runs failed.
+        """
+        found = results(self._space, X, y, gradients, cost, message)
+        with self._store.transaction() as base:
+            runs = runs_in(base)
+            k = next((len(run.y) for run in runs if run.y is not None), None)
+            for run in found.runs:
+                if k is not None and run.y is not None and len(run.y) != k:
+                    raise ValueError(f"`y` must have {k} outputs, as in the runs before, got {len(run.y)}")
+            for run in matched(found, runs, self._space):
+                if run.run:
+                    finish(base, run)
+                else:
+                    insert(base, [run])
+        if found.outputs is not None and self._knowledge.names is None:
+            self._knowledge.names = list(found.outputs)
+            self._store.set({"outputs": list(found.outputs)})
+
+    def run(
+        self,
+        simulator: Any,
+        *,
+        max_runs: int | None = None,
+        n_jobs: int = 1,
+        executor: Any = None,
+        timeout: float | None = None,
+        costs: Any = None,
+        lease: float = LEASE,
+    ) -> Verdict:
+        """Run a simulator until the study is done, and return why it is.
+
+        Several processes may call it for one file. Results count in the order in which they come. An exception, a value
+        that is not finite, a worker that dies and a run that takes too long are failed runs, with a message. Runs of a
+        process that was killed are made again by the next one that calls.
+
+        Parameters
+        ----------
+        simulator : callable or Command
+            Takes a dict with all inputs, and returns values, ``(values, gradients)``, or a dict with "y", "gradients"
+            and "cost". With ``costs`` it also takes a keyword ``compute``: see ``ask``.
+        max_runs : int, optional
+            The largest number of runs of the study.
+        n_jobs : int, default 1
+            The runs at a time: more than one in processes of joblib's loky.
+        executor : executor, optional
+            Of ``concurrent.futures``, or a client of Dask: anything with ``submit`` that returns futures.
+        timeout : float, optional
+            Seconds for each run. Without ``n_jobs`` or ``executor``, only a ``Command`` can be interrupted.
+        costs : dict, optional
+            See ``ask``.
+        lease : float, default 300
+            Seconds without a sign of life after which runs of another process are taken over.
+
+        Returns
+        -------
+        Verdict
+        """
+        if max_runs is not None:
+            require_count("max_runs", max_runs)
+        require = getattr(simulator, "require", None)  # of a command
+        if require is not None:
+            require(self._space.names)
+        pool = Pool.of(simulator, n_jobs, executor, timeout)
+        ask = partial(self._ask, costs=costs, most=max_runs)
+        Runner(self._store, self._space, pool, ask, lambda: self.done, costs is not None).run(lease)
+        return self.verdict
+
+    @property
+    def runs(self) -> Any:
+        """All runs with their inputs, states and values: a data frame, or a list without pandas."""
+        runs = self._store.runs()
+        k = next((len(run.y) for run in runs if run.y is not None), 1)
+        values = np.array([run.y if run.y is not None else (np.nan,) * k for run in runs]).reshape(-1, k)
+        columns: dict[str, Any] = dict(zip(self._knowledge.outputs(k), values.T, strict=True))
+        columns |= {name: [getattr(run, name) for run in runs] for name in ("origin", "state", "message", "cost")}
+        return self._framed(runs, **{self._space.unused(name): column for name, column in columns.items()})
+
+    @property
+    def model(self) -> Any:
+        """The fitted model of all runs with values; its inputs are those that vary."""
+        return self._knowledge.model()
+
+    @property
+    def answer(self) -> Answer:
+        """The answer to the question of the goal, with its interval and how sure it is."""
+        found = self._knowledge.answer()
+        if found is None:
+            raise ValueError(f"an answer needs at least {LEAST} runs with values")
+        return found
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the study is done, why, and how sure that is."""
+        runs, n_initial = self._store.runs(), self._plan.n_initial
+        ended = sum(run.state in (DONE, FAILED) for run in runs)
+        judged = self._goal.target is not None and ended >= n_initial
+        return verdict(
+            self._knowledge.answer() if judged else None,
+            self._store.answers(),
+            ended,
+            n_initial,
+            self._plan.max_runs,
+            self._planner.exhausted(runs),
+        )
+
+    @property
+    def done(self) -> bool:
+        """Whether no further run is needed: the target is met, the budget spent, or further runs do not pay."""
+        return self.verdict.done
+
+    def report(self) -> Report:
+        """Return the answer, the runs, and whether more are needed: text in a terminal, a table in a notebook."""
+        runs = self._store.runs()
+        counts = {state: sum(run.state == state for run in runs) for state in (DONE, FAILED, ASKED)}
+        lines = [("runs", ", ".join(f"{count} {state}" for state, count in counts.items()))]
+        costs = [run.cost for run in runs if run.cost is not None]
+        if costs:
+            lines.append(("cost", f"{sum(costs):.4g}"))
+        if counts[FAILED]:
+            lines.append(("failures", Failing.of(runs, self._space).describe()))
+        answer = self._knowledge.answer()
+        lines.append(("answer", "not known: there are too few runs with values" if answer is None else str(answer)))
+        lines.append(("next", self.verdict.text))
+        if answer is not None:
+            lines.append(
+                ("model", f"{type(self.model).__name__}, estimated error {_short(self.model.estimated_error_)}")
+            )
+            lines += [("warning", text) for text in self._knowledge.learner.notes]
+        return Report(f"A study of {self._space.dimension} inputs for {self._goal}", tuple(lines))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the loss of the answer against the number of runs, with the target, and return the axes."""
+        from nurf.plots._axes import axes_or_current
+
+        ax, history = axes_or_current(ax), self._knowledge.losses()
+        runs = [n for n, loss in history.items() if np.isfinite(loss) and loss > 0]
+        ax.plot(runs, [history[n] for n in runs], marker="o", label="loss, with probability 0.9")
+        if self._goal.target is not None:
+            ax.axhline(self._goal.target, linestyle="--", color="black", label="target")
+        answer = self._knowledge.answer()
+        ax.set(xlabel="runs", ylabel="loss" if answer is None else answer.what, yscale="log")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.legend()
+        return ax
+
+    def __repr__(self) -> str:
+        return f"Study({list(self._space.names)}, {self._goal})"
+
+    def _framed(self, runs: Sequence[Run], **columns: Any) -> Any:
+        frame = self._space.frame(as_array(runs, "x").reshape(-1, self._space.dimension), **columns)
+        if hasattr(frame, "index"):
+            frame.index = [run.run for run in runs]
+            frame.index.name = "run"
+        return frame
+
+
+def _short(errors: Any) -> str:
+    return ", ".join(f"{error:.3g}" for error in np.ravel(errors))

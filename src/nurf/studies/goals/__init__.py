@@ -1,0 +1,11 @@
+"""Goals of studies: the questions that runs are made for, each with its answer and its error."""
+
+from nurf.studies.goals._base import Answer
+from nurf.studies.goals._error import Error
+from nurf.studies.goals._failure import Failure
+from nurf.studies.goals._level import Level
+from nurf.studies.goals._minimum import Minimum
+from nurf.studies.goals._sensitivities import Sensitivities
+from nurf.studies.goals._texts import read_goal
+
+__all__ = ["Answer", "Error", "Failure", "Level", "Minimum", "Sensitivities", "read_goal"]
