@@ -112,9 +112,23 @@ METHODS = {
     "torch, gradients": Method("torch", series(peer("peer_torch", "Network"), (2.5, 10.0, 40.0))),
     "jenn": Method("jenn", series(peer("peer_jenn", "Network"), (20, 100, 400))),
     "GPyTorch, gradients": Method("gpytorch", (peer("peer_gpytorch", "GradientProcess"),) * 3, True, (30, 60, 120)),
+    "GPyTorch Matern, gradients": Method(
+        "gpytorch",
+        (partial(peer("peer_gpytorch", "GradientProcess"), kernel="Matern52KernelGrad"),) * 3,
+        True,
+        (30, 60, 120),
+    ),
+    "GPy, gradients": Method("GPy", (peer("peer_gpy", "GradientProcess"),) * 3, True, (15, 30, 60)),
+    "GEMSEO, gradients": Method("gemseo", series(peer("peer_gemseo", "Polynomial"), (2, 3, 4))),
+    "pyapprox, gradients": Method(
+        "pyapprox", series(peer("peer_pyapprox", "Polynomial"), (3, 4, 5)), True, (100, 200, 0)
+    ),
     "smt GEKPLS": Method("smt", (partial(peer("peer_smt", "Kriging"), "GEKPLS", **GEKPLS),) * 3, True, (30, 60, 120)),
     "smt KRG": Method("smt", (partial(peer("peer_smt", "Kriging"), "KRG"),) * 3, False, (60, 120, 240)),
     "xRFM": Method("xrfm", series(peer("peer_xrfm", "Machine"), (1, 3, 7)), False),
+    "egobox": Method("egobox", (peer("peer_egobox", "Kriging"),) * 3, False, (60, 120, 240)),
+    "OpenTURNS": Method("openturns", series(peer("peer_openturns", "Chaos"), (100, 400, 1600)), False),
+    "RealMLP": Method("pytabkit", series(peer("peer_pytabkit", "Network"), (16, 64, 256)), False),
     "swimnetworks": Method("swimnetworks", series(peer("peer_swim", "Network"), (125, 500, 2000)), False),
     "RBFSampler + Ridge": Method("sklearn", series(features_and_ridge, (125, 500, 2000)), False),
     "KernelRidge": Method("sklearn", (kernel_ridge,) * 3, False, (300, 1000, 2500)),

@@ -1,20 +1,26 @@
-"""Measure whether the intervals of answers hold the truth.
+"""Measure whether the intervals of answers contain the truth.
 
-    python benchmarks/decisions.py [--models wide sampled] [--samples 20 50 100] [--seeds 1] [--functions Ishigami]
+    python benchmarks/decisions.py --out results.csv [--models wide sampled] [--samples 20 50 100 200] [--seeds 1]
+                                   [--functions Ishigami] [--inputs 10] [--jobs 1]
+    python benchmarks/decisions.py --table results.csv
     python benchmarks/decisions.py --published
 
-The first form fits models to functions of uqtestfuns (every second one of those in `collection.py`, at most ten
-inputs), without and with gradients, asks for the mean, the standard deviation, quantiles, Sobol indices, the
-probability of values above the 0.95 quantile and the smallest value, with uniform inputs, and prints the share of
-answers whose 90% interval holds the truth, which is asked of the function itself. The error of the points is added to
-the intervals.
+The first form fits models to functions of uqtestfuns (every second one of those in `collection.py`, with at most
+`--inputs` inputs), without and with gradients, asks for the mean, the standard deviation, quantiles, Sobol indices, the
+probability of values above the 0.95 quantile and the smallest value, with uniform inputs, and adds a row for each fit:
+the share of the numbers of each answer whose 90% interval contains the truth, which is asked of the function itself.
+The error of the points is added to the intervals. Rows that are there already are kept, so that a run can be stopped
+and taken up again. The second form prints the mean shares as Markdown.
 
-The second form asks for published probabilities of failure, of the functions themselves and of models of them.
+The third form asks for published probabilities of failure, of the functions themselves and of models of them.
 """
 
 import argparse
 import time
 import warnings
+from functools import cache
+from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 from zlib import crc32
 
@@ -24,6 +30,7 @@ from scipy.stats import gumbel_r, lognorm, norm, qmc, uniform
 from sklearn.base import BaseEstimator
 
 from collection import FUNCTIONS, STEP, Function, sample
+from measuring import measure, print_table, read
 from nurf import KernelFeatureRegressor, RandomFeatureRegressor, Surrogate
 from nurf.decisions import failure, minimize, propagate, sensitivity
 
@@ -39,19 +46,22 @@ PUBLISHED = {  # function: value below which it fails, and published probabiliti
     "RSDampedOscillator": (0.0, "4.63e-3 to 4.83e-3"),
     "RSSpeedReducerShaft": (0.0, "7.85e-4"),
 }
+KEY = ["function", "model", "samples", "gradients", "seed"]
+ANSWERS = ["mean", "std", "quantiles", "first", "total", "exceedance", "minimum"]
+COLUMNS = [*KEY, *ANSWERS, "seconds"]
 Z = norm.ppf(0.95)
 ROUNDING = 1e-6  # of the standard deviation of the values: answers that are closer than that are not told apart
 
 
 class Inside:
-    """A function of the unit cube, for points on its boundary, too, where differences would leave it."""
+    """A function of the unit cube, whose gradients at the boundary are taken a step inside, where differences fit."""
 
     def __init__(self, function):
         self.function = function
 
     def __call__(self, X):
         """Return the values."""
-        return self.function(np.clip(X, STEP, 1 - STEP))
+        return self.function(np.clip(X, 0, 1))
 
     def gradients(self, X):
         """Return the gradients by differences."""
@@ -125,40 +135,49 @@ def asked(model, threshold, n_draws, seed):
     return found
 
 
-def measure(names, models, sizes, seeds):
-    """Yield function, model, number of samples, gradients, answer, share of true answers in the interval."""
-    for name in names:
-        function, d = Inside(Function(name)), Function(name).dimension
-        values = function(qmc.Sobol(d, seed=0).random_base2(12))
-        if d > 10 or not np.isfinite(values).all() or np.ptp(values) == 0:
-            continue
-        threshold, unit = np.quantile(values, 0.95), ROUNDING * values.std()
-        truth = asked(Truth(function, np.zeros(d), np.ones(d)), threshold, 1, 0)
-        for n in sizes:
-            for seed in range(seeds):
-                rng = np.random.default_rng([crc32(name.encode()), n, seed])
-                X = sample(n, d, rng)
-                y, gradients = function(X), function.gradients(X)
-                for model, given in ((model, given) for model in models for given in (None, gradients)):
-                    fitted = MODELS[model](seed).fit(X, y, gradients=given)
-                    for answer, found in asked(fitted, threshold, 100, seed).items():
-                        room = unit + Z * (found.error + truth[answer].error)
-                        low, high = np.moveaxis(found.interval, -1, 0)
-                        wanted = truth[answer].value
-                        inside = (low - room <= wanted) & (wanted <= high + room)
-                        yield name, model, n, given is not None, answer, float(np.mean(inside))
+@cache
+def known(name):
+    """Return a function, its number of inputs, a threshold, the unit of rounding, and the answers of the function."""
+    function, d = Inside(Function(name)), Function(name).dimension
+    values = function(qmc.Sobol(d, seed=0).random_base2(12))
+    if not np.isfinite(values).all() or np.ptp(values) == 0:
+        return None
+    threshold = np.quantile(values, 0.95)
+    truth = asked(Truth(function, np.zeros(d), np.ones(d)), threshold, 1, 0)
+    return function, d, threshold, ROUNDING * values.std(), truth
 
 
-def table(rows):
-    """Print the shares of answers whose interval holds the truth."""
-    answers = list(dict.fromkeys(row[4] for row in rows))
-    print("| model | samples | gradients | " + " | ".join(answers) + " | all |")
-    print("|---" * (len(answers) + 4) + "|")
-    for key in dict.fromkeys(row[1:4] for row in rows):
-        own = [row for row in rows if row[1:4] == key]
-        shares = [np.mean([row[5] for row in own if row[4] == answer]) for answer in answers]
-        cells = [*map(str, key), *(f"{share:.2f}" for share in [*shares, np.mean(shares)])]
-        print("| " + " | ".join(cells) + " |")
+def run(name, model, n, gradients, seed):
+    """Return the row of one fit."""
+    function, d, threshold, unit, truth = known(name)
+    start = time.process_time()
+    X = sample(n, d, np.random.default_rng([crc32(name.encode()), n, seed]))
+    given = function.gradients(X) if gradients == "yes" else None
+    row = dict(zip(KEY, (name, model, n, gradients, seed), strict=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = MODELS[model](seed).fit(X, function(X), gradients=given)
+        found = asked(fitted, threshold, 100, seed)
+    for answer, estimate in found.items():
+        room = unit + Z * (estimate.error + truth[answer].error)
+        low, high = np.moveaxis(estimate.interval, -1, 0)
+        wanted = truth[answer].value
+        row[answer] = float(np.mean((low - room <= wanted) & (wanted <= high + room)))
+    return row | {"seconds": time.process_time() - start}
+
+
+def table(path):
+    """Print the shares of answers whose interval contains the truth."""
+    rows = read(path)
+    groups = dict.fromkeys((row["model"], row["samples"], row["gradients"]) for row in rows)
+    groups |= dict.fromkeys((model, "all", "both") for model, _, _ in groups)
+    cells = []
+    for model, n, gradients in groups:
+        own = [r for r in rows if r["model"] == model and n in (r["samples"], "all")]
+        own = [r for r in own if gradients in (r["gradients"], "both")]
+        shares = [np.mean([float(row[answer]) for row in own]) for answer in ANSWERS]
+        cells.append([model, n, gradients, str(len(own)), *(f"{share:.2f}" for share in shares)])
+    print_table(["model", "samples", "gradients", "fits", *ANSWERS], cells)
 
 
 class Native:
@@ -209,20 +228,28 @@ def published(known):
 
 def main(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--table", type=Path)
+    parser.add_argument("--published", action="store_true")
     parser.add_argument("--models", nargs="+", default=["wide", "sampled"], choices=MODELS)
-    parser.add_argument("--samples", nargs="+", type=int, default=[20, 50, 100])
+    parser.add_argument("--samples", nargs="+", type=int, default=[20, 50, 100, 200])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--functions", nargs="+", default=FUNCTIONS[::2])
-    parser.add_argument("--published", action="store_true")
+    parser.add_argument("--inputs", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args(given)
-    start = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if arguments.published:
+    if arguments.out:
+        names = [name for name in arguments.functions if Function(name).dimension <= arguments.inputs]
+        fits = product(range(arguments.seeds), filter(known, names), arguments.models, arguments.samples, ("no", "yes"))
+        tasks = [(name, model, n, gradients, seed) for seed, name, model, n, gradients in fits]
+        order = np.random.default_rng(0).permutation(len(tasks))  # a run that was stopped has a fair share of them
+        measure(arguments.out, COLUMNS, KEY, [tasks[i] for i in order], run, arguments.jobs)
+    if arguments.table:
+        table(arguments.table)
+    if arguments.published:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             published(PUBLISHED)
-        else:
-            table(list(measure(arguments.functions, arguments.models, arguments.samples, arguments.seeds)))
-    print(f"\n{time.process_time() - start:.0f} s of one core")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ BATCH = 100  # points that are predicted at once: GPyTorch makes a dense covaria
 
 
 class GradientProcess:
-    """A Gaussian process of GPyTorch on values and gradients, `RBFKernelGrad` with a length for each input.
+    """A Gaussian process of GPyTorch on values and gradients, with a length for each input.
 
     Inputs and values are standardised, in double precision. Lengths, the variance, a constant mean and the noise of
     the values and of each partial maximise the marginal likelihood, by L-BFGS from several starts.
@@ -24,9 +24,12 @@ class GradientProcess:
         The largest number of steps from each start.
     noise : float
         The least variance of the noise, in units of the variance of the values.
+    kernel : {"RBFKernelGrad", "Matern52KernelGrad"}
+        The class of `gpytorch.kernels`.
     """
 
-    def __init__(self, lengths=(1.0, 4.0), n_steps=80, noise=1e-10):
+    def __init__(self, lengths=(1.0, 4.0), n_steps=80, noise=1e-10, kernel="RBFKernelGrad"):
+        self.kernel = kernel
         self.lengths = lengths
         self.n_steps = n_steps
         self.noise = noise
@@ -45,7 +48,7 @@ class GradientProcess:
 
     def _optimised(self, points, rows, length):
         """Return the loss and the process after optimisation from one length."""
-        model = Process(points, rows, length, self.noise)
+        model = Process(points, rows, length, self.noise, self.kernel)
         likelihood = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
         parameters = list(model.parameters())
 
@@ -89,9 +92,11 @@ class Process(gpytorch.models.ExactGP):
         The length of the kernel, for all inputs alike.
     noise : float
         The least variance of the noise.
+    kernel : str
+        The class of `gpytorch.kernels`.
     """
 
-    def __init__(self, points, rows, length, noise):
+    def __init__(self, points, rows, length, noise, kernel):
         n_rows = rows.shape[1]
         constraint = gpytorch.constraints.GreaterThan(noise)
         likelihood = gpytorch.likelihoods.MultitaskGaussianLikelihood(
@@ -99,7 +104,7 @@ class Process(gpytorch.models.ExactGP):
         )
         super().__init__(points, rows, likelihood)
         self.mean_module = gpytorch.means.ConstantMeanGrad()
-        kernel = gpytorch.kernels.RBFKernelGrad(ard_num_dims=n_rows - 1)
+        kernel = getattr(gpytorch.kernels, kernel)(ard_num_dims=n_rows - 1)
         self.covar_module = gpytorch.kernels.ScaleKernel(kernel)
         self.double()
         kernel.lengthscale = length
