@@ -9,7 +9,6 @@ sys.path.insert(0, str(DOCS / "_ext"))
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # examples are small: more threads would only compete
 
 import gallery  # noqa: E402
-import reference  # noqa: E402
 
 import nurf  # noqa: E402
 
@@ -28,7 +27,6 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "pages",
-    "reference",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_ext", "_templates", "gallery/GALLERY_HEADER.rst"]
@@ -40,8 +38,7 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 repository = f"{REPOSITORY}/blob/main"  # of files that are no pages
 
-pages = reference.write(DOCS / "api.md", DOCS / "reference")
-autosummary_generate = [path.relative_to(DOCS).as_posix() for path in pages]
+autosummary_generate = ["api.md"]
 autodoc_typehints = "none"  # docstrings describe the types
 numpydoc_show_class_members = False  # the template of a class lists them
 numpydoc_use_blockquotes = False
@@ -75,7 +72,7 @@ html_sidebars = {"getting_started": [], "comparison": [], "how_to": []}
 
 
 def skip_member(app, what, name, member, skip, options):
-    """Skip what is neither a method nor a property, or has no docstring, and methods of scikit-learn and others."""
+    """Skip members without docstring, members other than methods and properties, and members of other packages."""
     function = getattr(member, "fget", None) or getattr(member, "func", None) or member
     ours = function is not member or (getattr(function, "__module__", None) or "").startswith("nurf")
     documented = callable(function) and not isinstance(function, type) and function.__doc__

@@ -5,15 +5,17 @@ Optimal control: the costate is the gradient
 A motor must keep a pendulum upright at the lowest cost. The lowest cost from each state is the *value function*; its
 gradient determines the optimal control. Pontryagin's principle gives both at single states: the solution of a boundary
 value problem gives the cost, and its costate is the gradient of the value function. We solve 20 such problems, fit a
-model, and use it as a controller.
+model, and use it as a controller. Then the value function is found from its equation alone, without any path.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.integrate import solve_bvp, solve_ivp
 from scipy.linalg import solve_continuous_are
+from scipy.stats import qmc
 
-from nurf import Surrogate
+from nurf import RandomFeatureRegressor, Surrogate
+from nurf.functionals import along
 
 # %%
 # The problem
@@ -94,6 +96,24 @@ models = {
 for name, model in models.items():
     of_value, of_gradient = relative(model.predict(X_new), y_new), relative(model.predict_gradient(X_new), G_new)
     print(f"{name:24s} error of the value {of_value:.1e}, of the gradient {of_gradient:.1e}")
+
+# %%
+# The same value without any path
+# -------------------------------
+# The value function solves the Hamilton-Jacobi-Bellman equation, which is not linear. The cost of a fixed control
+# ``u(x)`` solves a linear equation, ``(v, 2 sin q + u).grad V = -(q^2 + v^2 + u^2) / 2`` with ``V(0) = 0``. So the
+# control is improved in turns: a model solves this equation, which is data like any other, and its gradient gives the
+# next control ``u = -dV/dv``. The first control is the linear one.
+states = qmc.scale(qmc.Sobol(2, rng=0).random(256), -1.1 * LIMIT, 1.1 * LIMIT)
+control = -(states @ P)[:, 1]
+for turn in range(4):
+    flow = dynamics(states.T, control).T
+    cost = (np.sum(states**2, axis=1) + control**2) / 2
+    policy = RandomFeatureRegressor(400, density="uniform", width=1.6, random_state=0)
+    policy.fit([[0.0, 0.0]], [0.0], functionals=[along(flow).equals(-cost, at=states)])
+    control = -policy.predict_gradient(states)[:, 1]
+    of_value, of_gradient = relative(policy.predict(X_new), y_new), relative(policy.predict_gradient(X_new), G_new)
+    print(f"turn {turn}                   error of the value {of_value:.1e}, of the gradient {of_gradient:.1e}")
 
 # %%
 # The model drives the motor

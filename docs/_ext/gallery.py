@@ -10,6 +10,7 @@ EXAMPLES = (  # these run; others follow by their names and are shown as they ar
     "plot_noise.py",
     "plot_values_only.py",
     "plot_many_outputs.py",
+    "plot_beam.py",
 )
 
 
@@ -34,7 +35,7 @@ def settings(docs):
         "backreferences_dir": "gallery/backreferences",
         "doc_module": ("nurf",),
         "reference_url": {"nurf": None},
-        "capture_repr": (),  # only what is printed
+        "capture_repr": (),  # only printed output
         "remove_config_comments": True,
         "abort_on_example_error": True,
         "image_srcset": ["2x"],

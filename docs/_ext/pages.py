@@ -1,4 +1,4 @@
-"""Changes of pages for the HTML, so that they can be plain Markdown, which reads well on GitHub, too.
+"""Changes of pages for the HTML, so that the sources are plain Markdown, which is also readable on GitHub.
 
 Links to examples lead to the gallery, and those to other files that are no pages to the repository. The names of public
 classes link to the reference. The empty lines at the end of doctests are left out.
@@ -7,7 +7,7 @@ classes link to the reference. The empty lines at the end of doctests are left o
 import re
 from pathlib import Path
 
-import reference
+import nurf
 
 LINK = re.compile(r"(?<!!)(\[[^]]*\])\((?![a-z]+:|#)([^)#\s]+)\)")  # [text](path), but no picture
 FENCE = re.compile(r"^(```|:::).*?^\1`*:*$", re.MULTILINE | re.DOTALL)
@@ -60,8 +60,7 @@ def on_source_read(app, name, content):
     page, docs = Path(app.env.doc2path(name)), Path(app.srcdir).resolve()
     if page.suffix != ".md" or name == "api":
         return
-    public = reference.entries((docs / "api.md").read_text(encoding="utf-8"))["nurf"]
-    text = with_names(content[0], [name for name in public if name[0].isupper() or "_" in name])
+    text = with_names(content[0], [name for name in nurf.__all__ if name[0].isupper() or "_" in name])
     text = with_links(text, page, docs, app.config.repository)
     content[0] = text.replace("\n\n```\n", "\n```\n")
 
