@@ -232,7 +232,7 @@ class TestAnswers:
         here = visit(page)
         here.tab.locator("#explore input[type=number]").nth(0).fill("0.125")
         here.tab.get_by_role("button", name="Copy as Python").click()
-        code = here.tab.locator("pre.code").filter(has_text="predict").inner_text()  # waits for the text
+        code = here.tab.locator("pre.code").filter(has_text="predict").text_content()  # the box may still be closed
         model.save(tmp_path / "valley.nurf")
         monkeypatch.chdir(tmp_path)
         names = {}
