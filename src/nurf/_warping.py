@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from nurf._scaling import LARGEST
 from nurf._types import Array
 from nurf.jets import Jet, spans
 
@@ -230,11 +229,8 @@ class Warping:
         return np.asarray(result)
 
     def errors_back(self, u: Array, errors: Array) -> Array:
-        """Return errors ``y - T^-1(u - e)`` in units of ``y_scale``, from errors ``e`` of the values ``u`` (n, k)."""
-        assert self.y_scale is not None
-        found = errors if self.outputs is None else self.outputs.back(u) - self.outputs.back(u - errors)
-        with np.errstate(over="ignore"):
-            return np.clip(found / np.ravel(self.y_scale), -LARGEST, LARGEST)
+        """Return errors ``y - T^-1(u - e)`` in the units of the data, from errors ``e`` of the values ``u`` (n, k)."""
+        return errors if self.outputs is None else self.outputs.back(u) - self.outputs.back(u - errors)
 
     def _of_values(self, method: str, values: Array) -> Array:
         """Return the result of a method of the curves of the outputs, also for one output without an axis."""

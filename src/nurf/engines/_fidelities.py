@@ -26,7 +26,7 @@ FOUND = 1e-12  # share of the base that a constant does not explain, below which
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """Factors of a base, and errors of processes at samples that are left out.
+    """Factors of a base, and by how much errors are larger because they were estimated.
 
     Parameters
     ----------
@@ -34,16 +34,10 @@ class Factors:
         ``rho`` of each output.
     optimism : array of shape (k,)
         The ratio of errors with a factor that does not know the sample to errors with the factor of all samples.
-    corrected : float
-        The error of the base with its residual, in units of the standard deviation of the values, outputs added up.
-    alone : float
-        The error without the base.
     """
 
     factors: Array
     optimism: Array
-    corrected: float = np.nan
-    alone: float = np.nan
 
 
 def factors_of(jet: Jet, base: Jet) -> Factors:
@@ -77,12 +71,11 @@ def factors_of(jet: Jet, base: Jet) -> Factors:
         projected = process.conditioned(others)[0]
         factors = _ratio(np.sum(projected * targets, axis=0), np.sum(projected * others, axis=0))
     errors, without = _left_out(process, targets - others * factors, others)
-    corrected, first, alone = map(_size, (without, errors, _learned(y).left_out[0][process.rows.orders == 0]))
+    corrected, first = map(_size, (without, errors))
     scales = np.ravel(units.y_scale / base_units.y_scale)
     known = np.ptp(base.y[valued].reshape(len(valued), k), axis=0) > FOUND * np.abs(base.y[valued]).max()
     optimism = np.where(known & (first > 0), np.maximum(_ratio(corrected, first), 1.0), 1.0)
-    total, total_alone = (float(np.sqrt(np.sum(each**2))) for each in (corrected, alone))
-    return Factors(np.where(known, factors * scales, 1.0), optimism, total, total_alone)
+    return Factors(np.where(known, factors * scales, 1.0), optimism)
 
 
 def _left_out(process: Process, residual: Array, others: Array) -> tuple[Array, Array]:

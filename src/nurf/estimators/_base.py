@@ -2,125 +2,40 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import as_floats, is_number, is_whole
 from nurf._warping import UNWARPED, Warping, require_positive
-from nurf.choosing import ALL_DATA, NO_LIMIT, POLICY, VALUES_ALONE, Choice, Clock, Engine, decide
+from nurf.choosing import NO_LIMIT, POLICY, Choice, Clock, decide
 from nurf.data import DerivativeCheck, Observations, in_pieces, require_numbers, split
-from nurf.engines import Conditions, Fit, Origin, ShallowFit
+from nurf.engines import Conditions, Fit, ShallowFit
 from nurf.engines._progress import watch_attempts
 from nurf.estimators._corrected import CorrectedDraws
 from nurf.estimators._fidelities import NO_BASE, Base
 from nurf.estimators._parameters import as_generator
 from nurf.estimators._predictions import Predictions
+from nurf.estimators._prepared import Prepared, known_kinds
 from nurf.estimators._report import Report, with_error
+from nurf.estimators._saved import SavedEstimator, unchanged_on_error
 from nurf.estimators._shape import CONDITIONS, Shape
-from nurf.estimators._warped import Translation, WarpedEngine, tail_warnings, warpings_of
-from nurf.files import write
+from nurf.estimators._views import AS_GIVEN, View
+from nurf.estimators._warped import tail_warnings, warpings_of
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
-from nurf.solvers._coverage import MIN_ERRORS, Uncertainty, effective_number, standard_error
+from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
 from nurf.solvers._draws import Draws
-
-
-class SavedEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator that is saved to a file without code."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file, from which ``nurf.load`` returns it with the same predictions, bit by bit.
-
-        The file contains numbers and names, and no code. The write is atomic: other processes see either the old
-        file or the new one.
-
-        Raises
-        ------
-        NotFittedError
-            If the model is not fitted.
-        TypeError
-            If a parameter is a user-defined object or function. The message names it, and nothing is written.
-        """
-        from nurf.estimators._files import SAVED  # imports all estimators
-
-        check_is_fitted(self)
-        write(path, self, SAVED)
-
-
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """The engines of an estimator, and the data in their units.
-
-    Parameters
-    ----------
-    engines : tuple of Engine
-        The engines, the simplest first.
-    scaling : Scaling
-    scaled : Jet
-        The data, in the units of the engines.
-    check : DerivativeCheck or None
-        The comparison of the gradients with the values.
-    warnings : tuple of Warning
-    clock : Clock
-        The deadline of the engines.
-    validated : bool
-        Whether there are validation samples.
-    deviations : array of shape (d,), optional
-        The standard deviations of the inputs, in units of their scales.
-    warping : Warping
-        Transformations of inputs and outputs, before the scaling.
-    held_out : Jet or None
-        Validation samples, in the units of the engines.
-    """
-
-    engines: tuple[Engine, ...]
-    scaling: Scaling
-    scaled: Jet
-    check: DerivativeCheck | None
-    warnings: tuple[Warning, ...]
-    clock: Clock
-    validated: bool
-    deviations: Array | None = None
-    warping: Warping = UNWARPED
-    held_out: Jet | None = None
-
-    @cached_property
-    def raced(self) -> tuple[Engine, ...]:
-        """The engines, with errors in units of the standard deviation of the values."""
-        if self.warping.is_trivial:
-            return self.engines
-        parts = {ALL_DATA: self.scaled, VALUES_ALONE: self.scaled.only(())}
-        translate = partial(Translation, self.warping, self.scaling, held_out=self.held_out)
-        return tuple(WarpedEngine.of(each, translate(parts[each.data])) for each in self.engines)
-
-    def fit(self, choice: Choice) -> Any:
-        """Return the fit of the chosen candidate, with its error corrected for the selection.
-
-        Errors are NaN if there are too few samples to estimate them.
-        """
-        winner = choice.winner
-        fit = winner.engine.fit(winner, self.scaled)
-        growth = 1.0 if fit.shape is None else fit.shape.growth
-        fit = replace(fit, output_errors=choice.optimism * growth * fit.output_errors)
-        if np.count_nonzero(self.scaled.has_value) < MIN_ERRORS and not self.validated:
-            fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
-        own = tuple(attempt for attempt in choice.attempts if attempt.engine == winner.engine.name)
-        known, n_decisive = _kinds(self.scaled), winner.evidence.n_decisive
-        origin = Origin(winner.engine.data, known, choice.optimism, len(self.scaled), n_decisive)
-        return replace(fit, attempts=own, origin=origin).with_unseen(self.scaling.unseen)
 
 
 class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # type: ignore[misc]
@@ -128,7 +43,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
 
     fit_: Fit
     scaling_: Scaling
-    _warping: Warping
+    _view: View
     estimated_error_: float | Array
     uncertainty_: Uncertainty | None
     gradient_check_: DerivativeCheck | None
@@ -187,7 +102,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             share of the samples. By default the error is estimated by leaving out samples in turn.
         base : fitted model or callables (value, gradient, hessian), optional
             A cheaper model of the same function, such as one that was fitted to many runs of a coarse simulation. Then
-            the network is fitted to the difference ``f - rho b``, with a factor ``rho`` for each output, if that gives
+            the network is fitted to the difference ``f - rho b``, with a factor ``rho`` for each output, if that has
             a smaller estimated error than a fit without the base. See ``docs/fidelities.md``.
 
         Returns
@@ -261,7 +176,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         )
         return self._fit_data(data, self._updated, reset=False)
 
-    def _updated(self, jet: Jet, _: Any) -> list[Warning]:
+    def _updated(self, jet: Jet, *_: Any) -> list[Warning]:
         """Fit the earlier choice to checked data, and return warnings for the user."""
         before = self.fit_.origin
         if before is None:
@@ -269,10 +184,10 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         if jet.y.shape[1:] != self.fit_.network.output_shape:
             expected, got = self.fit_.network.output_shape, jet.y.shape[1:]
             raise ValueError(f"`y` must have outputs of shape {expected}, as in the last fit, got {got}")
-        if _kinds(jet) != before.known:
-            had, has = (" and ".join(kinds) or "no derivatives" for kinds in (before.known, _kinds(jet)))
+        if known_kinds(jet) != before.known:
+            had, has = (" and ".join(kinds) or "no derivatives" for kinds in (before.known, known_kinds(jet)))
             raise ValueError(f"`update` needs the derivatives that the last fit had, {had}, got {has}")
-        prepared = self._prepared(self.warping_, jet, jet, None, self._generator(), NO_LIMIT, self.scaling_)
+        prepared = self._prepared(self._view, jet, jet, None, self._generator(), NO_LIMIT, self.scaling_)
         engine = next(engine for engine in prepared.raced if engine.data == before.data)
         fit = prepared.fit(Choice(engine.again(self.fit_), before.optimism))
         origin = replace(fit.origin, optimism=before.optimism, n_samples=before.n_samples)
@@ -287,71 +202,31 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         return [*prepared.warnings, *found]
 
     def _fit_data(
-        self, data: Observations, fit: Callable[[Jet, Any], list[Warning]], base: Any = None, reset: bool = True
+        self, data: Observations, fit: Callable[[Jet, Any, Base], list[Warning]], base: Any = None, reset: bool = True
     ) -> Self:
-        """Check the data and call ``fit`` with a jet. Without ``reset``, inputs and base must agree with the last fit.
-
-        With a base, ``fit`` is called for the data minus the base and for the data, and the better fit is kept.
-        """
+        """Check the data and call ``fit`` with a jet. Without ``reset``, the inputs must agree with the last fit."""
         with unchanged_on_error(self):
             data = self._checked(data, reset)
             jet = data.jet()
-            bases = [NO_BASE] if base is None and reset else [self._base]
-            if base is not None:
+            if base is None:
+                checked = NO_BASE
+            else:
                 self._require_plain(jet)
                 names = getattr(self, "feature_names_in_", None)
-                bases = Base.of(base, names, jet.n_features, jet.y.shape[1:]).rivals(jet)
-            found = self._fit_best(bases, jet, data.validation, fit)
+                checked = Base.of(base, names, jet.n_features, jet.y.shape[1:])
+            found = fit(jet, data.validation, checked)
         for warning in found:
             warnings.warn(warning, stacklevel=3)
         return self
 
-    def _fit_best(
-        self, bases: Sequence[Base], jet: Jet, validation: Any, fit: Callable[[Jet, Any], list[Warning]]
-    ) -> list[Warning]:
-        """Keep the fit with the first base, or without it if that is better by a standard error. Return warnings."""
-        if len(bases) == 1 and bases[0].model is None:
-            return fit(jet, validation)
-        if jet.functionals is not None:
-            raise ValueError("`base` must be None with `functionals`: subtract the base from all values yourself")
-        budget, states = getattr(self, "time_budget", None), []
-        for base in bases:
-            if budget is not None:
-                self.time_budget = budget / len(bases)
-            found = fit(base.residual(jet), base.of_validation(validation))
-            self._set_base(base)
-            states.append((base.error_of(self.estimated_error_), found, dict(vars(self))))
-        errors = {base.model is not None: error for base, (error, *_) in zip(bases, states, strict=True)}
-        n = effective_number(jet.weights(0)[jet.has_value])
-        place = 1 if len(bases) > 1 and errors[False] * (1 + standard_error(n)) < errors[True] else 0
-        _, found, state = states[place]
-        self.__dict__.clear()
-        self.__dict__.update(state)
-        if budget is not None:
-            self.time_budget = budget
-        self._set_base(bases[place].judged(errors))
-        return found
-
-    def _set_base(self, base: Base) -> None:
-        """Note the base of the fit, whose factor makes errors larger."""
-        self.__dict__.pop("network_", None)
-        self._correction = base
-        scale = self._fitted_scale
-        errors = base.optimism * np.reshape(self.fit_.output_errors * scale, np.shape(scale))
-        self.estimated_error_ = errors if np.ndim(scale) else float(errors)
-
-    @property
-    def _base(self) -> Base:
-        """The base of the fit, or one that is zero."""
-        found: Base = vars(self).get("_correction", NO_BASE)
-        return found
-
     def _require_plain(self, jet: Jet) -> None:
-        """Raise an error if values have a transformation or a shape by request: a difference to a base has others."""
+        """Raise an error if the parameters or the data do not permit a difference to a base."""
         if not Shape.of(self, jet.n_features, jet.y.shape[1:]).is_free:
             raise ValueError("conditions on the shape and a `base` do not go together, got both")
         if not (self.target is None or (isinstance(self.target, str) and self.target == "auto")):
             raise ValueError(f"`target` must be None or 'auto' with a `base`, got {self.target!r}")
+        if jet.functionals is not None:
+            raise ValueError("`base` must be None with `functionals`: subtract the base from all values yourself")
 
     def _checked(self, data: Observations, reset: bool = True) -> Observations:
         """Return the data with rows and columns that match, and with arrays of numbers as ``X`` and ``y``."""
@@ -366,12 +241,12 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         X, y = validate_data(self, data.X, data.y, reset=reset, multi_output=True, y_numeric=True, dtype=np.float64)
         return replace(data, X=X, y=y if unknown is None else np.where(unknown, np.nan, y))
 
-    def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
+    def _fit(self, jet: Jet, validation: Any, base: Base) -> list[Warning]:
         """Fit to checked data, set the attributes at the very end, and return warnings for the user."""
         rng, progress = self._generator(), watch_attempts(self._verbosity())
         given, (jet, held_out) = jet, split(jet, validation, rng)
-        warpings, clock = self._warpings(jet, held_out), self._clock(Clock())
-        rivals = [self._prepared(warping, given, jet, held_out, rng, clock) for warping in warpings]
+        views, clock = self._views(jet, held_out, base), self._clock(Clock())
+        rivals = [self._prepared(view, given, jet, held_out, rng, clock) for view in views]
         choice = decide([engine for each in rivals for engine in each.raced], POLICY, progress, clock)
         prepared = next(each for each in rivals if choice.winner.engine in each.raced)
         found = self._finished(prepared, prepared.fit(choice))
@@ -385,6 +260,16 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     def _generator(self) -> np.random.Generator:
         """Return the random generator of a fit."""
         return as_generator(self.random_state)
+
+    def _views(self, jet: Jet, held_out: Jet | None, base: Base) -> list[View]:
+        """Return what may be fitted: the difference to a base or the data, with and without transformations."""
+        bases = [NO_BASE] if base.model is None else [base.fitted(jet), NO_BASE]
+        y_scale, found = Scaling.fit(jet).y_scale, list[View]()
+        for each in bases:
+            rest, held_back = each.residual(jet), None if held_out is None else each.residual(held_out)
+            views = [View(each, warping, y_scale) for warping in self._warpings(rest, held_back)]
+            found += [AS_GIVEN if view.is_trivial else view for view in views]
+        return found
 
     def _warpings(self, jet: Jet, held_out: Jet | None) -> list[Warping]:
         """Return the transformations for ``target`` and ``inputs``; "auto" may give several."""
@@ -410,7 +295,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
 
     def _prepared(
         self,
-        warping: Warping,
+        view: View,
         given: Jet,
         jet: Jet,
         held_out: Jet | None,
@@ -419,24 +304,24 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         scaling: Scaling | None = None,
         prepare: Callable[..., Prepared] | None = None,
     ) -> Prepared:
-        """Return the result of ``prepare`` (by default ``_prepare``) for transformed data."""
+        """Return the result of ``prepare`` (by default ``_prepare``) for a view of the data."""
         if jet.functionals is not None and not self._takes_functionals:
             raise ValueError(
                 f"`functionals` need RandomFeatureRegressor, KernelFeatureRegressor or Surrogate, got them for "
                 f"{type(self).__name__}, whose weights are trained"
             )
-        if warping.outputs is not None and getattr(self, "loss", "squared") == "huber":
+        if view.warping.outputs is not None and getattr(self, "loss", "squared") == "huber":
             raise ValueError(
-                f"`loss` must be 'squared' with a `target`, got 'huber' and the {warping}: values without gross errors "
-                "are not known in the units of the data"
+                f"`loss` must be 'squared' with a `target`, got 'huber' and the {view.warping}: values without "
+                "gross errors are not known in the units of the data"
             )
         prepare = self._prepare if prepare is None else prepare
-        jet, held_out = warping(jet), None if held_out is None else warping(held_out)
-        prepared = prepare(warping(given), jet, held_out, rng, clock, scaling)
+        jet, held_out = view(jet), None if held_out is None else view(held_out)
+        prepared = prepare(view(given), jet, held_out, rng, clock, scaling)
         shape = Shape.of(self, given.n_features, given.y.shape[1:])
         if not shape.is_free:
-            prepared = self._shaped(prepared, shape, warping)
-        return replace(prepared, warping=warping, held_out=None if held_out is None else prepared.scaling(held_out))
+            prepared = self._shaped(prepared, shape, view.warping)
+        return replace(prepared, view=view, held_out=None if held_out is None else prepared.scaling(held_out))
 
     def _shaped(self, prepared: Prepared, shape: Shape, warping: Warping) -> Prepared:
         """Return engines whose fits meet conditions on the shape."""
@@ -461,12 +346,12 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         return clock
 
     def _set_rivals(self, choice: Choice) -> None:
-        """Store the errors with all tried transformations, in units of the standard deviation of the values."""
+        """Store the errors in all views of the data, in units of the standard deviation of the values."""
         self._rivals = tuple((transform, choice.optimism * error) for transform, error in choice.errors.items())
 
     def _finished(self, prepared: Prepared, fit: Any) -> list[Warning]:
-        """Set the attributes of a fit with its transformations, and return warnings for the user."""
-        self._warping = prepared.warping
+        """Set the attributes of a fit with its view of the data, and return warnings for the user."""
+        self._view = prepared.view
         return self._finish(prepared, fit)
 
     @abstractmethod
@@ -505,16 +390,15 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         """The fitted network in a few words."""
 
     def _with_units(self, report: Report) -> Report:
-        """Return a report that starts with the transformations of inputs and values, if there are any."""
-        chosen, rivals = str(self.warping_), dict(vars(self).get("_rivals", ()))
-        others = [f"{rivals[label]:.2g} with {label or 'nothing'}" for label in rivals if label != chosen]
-        text = (chosen or "nothing") + (f"; estimated error {' and '.join(others)} transformed" if others else "")
-        report = replace(report, lines=(("transformed", text), *report.lines)) if chosen or others else report
-        if not self._shape.is_free:
-            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-            line = self._shape.described(names, self.fit_.shape)
-            report = replace(report, lines=(line, *report.lines))
-        return self._base.added_to(report)
+        """Return a report that starts with what was fitted, if there was a choice."""
+        chosen, rivals = str(self._view), dict(vars(self).get("_rivals", ()))
+        others = [f"{rivals[label]:.2g} with {label or 'the data as they are'}" for label in rivals if label != chosen]
+        text = (chosen or "the data as they are") + (f"; estimated error {' and '.join(others)}" if others else "")
+        report = replace(report, lines=(("fitted to", text), *report.lines)) if chosen or others else report
+        if self._shape.is_free:
+            return report
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        return replace(report, lines=(self._shape.described(names, self.fit_.shape), *report.lines))
 
     @abstractmethod
     def report(self) -> Report:
@@ -539,9 +423,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     def _set_fit(self, fit: Fit, scaling: Scaling, uncertainty: Uncertainty | None = None) -> None:
         """Set the attributes that predictions need."""
         self.fit_, self.scaling_, self.uncertainty_ = fit, scaling, uncertainty
-        for name in ("network_", "_correction"):
-            self.__dict__.pop(name, None)
-        errors = fit.output_errors * self._fitted_scale
+        self.__dict__.pop("network_", None)
+        errors = fit.output_errors * self.y_scale_
         self.estimated_error_ = errors if np.ndim(scaling.y_scale) else float(errors[0])
 
     def _with_equations(self, fit: Any, uncertainty: Uncertainty, scaled: Jet) -> Any:
@@ -560,8 +443,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     @property
     def warping_(self) -> Warping:
         """The transformations of inputs and outputs, before ``scaling_``."""
-        found: Warping = vars(self).get("_warping", UNWARPED)  # files of earlier versions have none
-        return found
+        return self._view.warping
 
     @property
     def _shape(self) -> Shape:
@@ -572,24 +454,19 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     def base_(self) -> Any:
         """The base of the fit as it was given, or None: there was none, or a fit without it was better."""
         check_is_fitted(self, "fit_")
-        return self._base.given
+        return self._view.base.given
 
     @property
     def base_factor_(self) -> Any:
         """The factor ``rho`` of the base, a number or an array of shape (k,); zero without a base."""
         check_is_fitted(self, "fit_")
-        return self._base.factor if np.ndim(self._base.factor) else float(self._base.factor)
+        factor = self._view.base.factor
+        return factor if np.ndim(factor) else float(factor)
 
     @property
     def y_scale_(self) -> Array:
         """The standard deviation of the values, in the units of the data, of shape () or (k,)."""
-        check_is_fitted(self, "fit_")
-        return self._fitted_scale if self._base.y_scale is None else self._base.y_scale
-
-    @property
-    def _fitted_scale(self) -> Array:
-        """The standard deviation of the fitted values: of the data, or of the data minus the base."""
-        return self.scaling_.y_scale if self.warping_.y_scale is None else self.warping_.y_scale
+        return self.scaling_.y_scale if self._view.y_scale is None else self._view.y_scale
 
     @cached_property
     def network_(self) -> Network:
@@ -606,7 +483,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         """The fitted network in the units of the data."""
         check_is_fitted(self, "fit_")
         bounds = self._shape.ends(self.fit_.network.output_shape)
-        return Predictions(self.fit_.network, self.scaling_, self.warping_, self._base, bounds, self.uncertainty_)
+        return Predictions(self.fit_.network, self.scaling_, self._view, bounds, self.uncertainty_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the values at the points, of shape (n,) or (n, k).
@@ -734,20 +611,3 @@ class ShallowRegressor(NetworkRegressor):
         """The hyperplanes of the fitted network, in unscaled inputs (logarithms, if ``inputs`` has some)."""
         check_is_fitted(self, "fit_")
         return self.fit_.network.in_units_of(self.scaling_).hyperplanes
-
-
-def _kinds(jet: Jet) -> tuple[str, ...]:
-    """Return the kinds of data beside values: derivatives that are known, and functionals."""
-    return (*sorted(jet.known), *(() if jet.functionals is None else ("functionals",)))
-
-
-@contextmanager
-def unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
-    """Restore the attributes of the estimator if the block fails."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise

@@ -12,14 +12,16 @@ from typing import Any, ClassVar, Self
 
 from nurf._scaling import Scaling
 from nurf._validation import is_whole
-from nurf._warping import UNWARPED
 from nurf.blockwise import Blocks, Checkpoint, Survey, Way, fingerprint, fit_in_blocks
 from nurf.choosing import Clock, Judged
 from nurf.data import DerivativeCheck, IterableStream, Observations, Stream
 from nurf.engines._parts import MAX_ROWS
 from nurf.engines._progress import say_surveyed
-from nurf.estimators._base import NetworkRegressor, unchanged_on_error
+from nurf.estimators._base import NetworkRegressor
+from nurf.estimators._fidelities import NO_BASE
 from nurf.estimators._parameters import as_generator
+from nurf.estimators._saved import unchanged_on_error
+from nurf.estimators._views import AS_GIVEN
 from nurf.jets import Jet
 
 OR_AT_ONCE = ", or fit at most 20,000 of them at once"
@@ -139,15 +141,14 @@ class BlockwiseRegressor(NetworkRegressor):
         self.n_features_in_ = survey.summary.layout[0]
         few = survey.all_rows()
         if few is not None:
-            return self._fit(few, None)
+            return self._fit(few, None, NO_BASE)
         sample = survey.summary.raced.jet
         scaling, check, found = self._checked_units(survey.scaling(self.scaling), sample, sample)
         blocks = survey.blocks(scaling)
         way = self._way(blocks, found)
         file = None if path is None else Checkpoint(Path(path), self._fingerprint(blocks), way.parts)
         result = fit_in_blocks(blocks, way, rng, file)
-        self._warping = UNWARPED
-        return found + self._set_blockwise(result, blocks, check)
+        return found + self._set_as_given(result, blocks, check)
 
     def _fingerprint(self, blocks: Blocks) -> str:
         """Return a hash of the data and the parameters of a fit to blocks."""
@@ -216,7 +217,12 @@ class BlockwiseRegressor(NetworkRegressor):
         way, first, is_whole = self._in_time(judged, fit, blocks, clock)
         way = replace(way, verbose=verbose)
         absorbed = way.absorb(blocks, first, None, lambda _: clock.check())
-        return self._set_blockwise(way.finish(blocks, first, absorbed), blocks, None), is_whole
+        return self._set_as_given(way.finish(blocks, first, absorbed), blocks, None), is_whole
+
+    def _set_as_given(self, result: Any, blocks: Blocks, check: DerivativeCheck | None) -> list[Warning]:
+        """Set the attributes of a fit to blocks, which are fitted as they are given."""
+        self._view = AS_GIVEN
+        return self._set_blockwise(result, blocks, check)
 
     @abstractmethod
     def _in_time(self, judged: Judged, fit: Any, blocks: Blocks, clock: Clock) -> tuple[Any, Any, bool]:

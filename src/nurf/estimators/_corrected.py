@@ -1,4 +1,4 @@
-"""What a base and its correction are together: a network, a plain function, and draws."""
+"""Draws of a base and its correction together."""
 
 from __future__ import annotations
 
@@ -8,118 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import as_finite
 from nurf.estimators._fidelities import Base
-from nurf.networks import Network, PointFunction
 from nurf.solvers import Draws
 
 STEP = 1e-4  # of differences of standard deviations, in units of half the ranges of the inputs
-
-
-@dataclass(frozen=True, eq=False)
-class CorrectedNetwork(Network):
-    """The function ``rho b(x) + g(x)`` of a base ``b`` and a network ``g``.
-
-    Parameters
-    ----------
-    network : Network
-        ``g``.
-    base : Base
-    """
-
-    network: Network
-    base: Base
-
-    @property
-    def dimension(self) -> int:
-        """The number of inputs."""
-        return self.network.dimension
-
-    @property
-    def output_shape(self) -> tuple[int, ...]:
-        """() for one output, (k,) for ``k`` outputs."""
-        return self.network.output_shape
-
-    @property
-    def n_derivatives(self) -> int:
-        """The highest order of derivatives that the network has, at most 2."""
-        return self.network.n_derivatives
-
-    def value(self, X: Array) -> Array:
-        """Return the values at the points, of shape (n,) or (n, k)."""
-        return np.asarray(self.network.value(X) + self.base.value(X))
-
-    def gradient(self, X: Array) -> Array:
-        """Return the gradients at the points, of shape (n, d) or (n, k, d)."""
-        return np.asarray(self.network.gradient(X) + self.base.gradient(X))
-
-    def hessian(self, X: Array) -> Array:
-        """Return the Hessians at the points, of shape (n, d, d) or (n, k, d, d)."""
-        return np.asarray(self.network.hessian(X) + self.base.hessian(X))
-
-    def in_units_of(self, scaling: Scaling) -> CorrectedNetwork:
-        """Return the function with the network ``g`` of unscaled inputs and values, and the same base."""
-        return CorrectedNetwork(self.network.in_units_of(scaling), self.base)
-
-
-@dataclass(frozen=True, eq=False)
-class BaseFunction:
-    """``rho b`` as a plain function of one point (d,) or many points (n, d), not checked.
-
-    Parameters
-    ----------
-    base : Base
-    inner : PointFunction or None
-        ``b``, with the inputs in its own order; None if the model has no plain function.
-    """
-
-    base: Base
-    inner: PointFunction | None
-
-    @classmethod
-    def of(cls, base: Base) -> BaseFunction:
-        """Return the plain function of a base."""
-        return cls(base, base.model.function() if hasattr(base.model, "function") else None)
-
-    def __call__(self, x: Any) -> Any:
-        """Return the value at ``x``."""
-        if self.inner is None:
-            return self._at(self.base.value, x)
-        return self.base.factor * self.inner(self.base.in_order(np.asarray(x, float)))
-
-    def gradient(self, x: Any) -> Array:
-        """Return the gradient at ``x``."""
-        if self.inner is None:
-            return np.asarray(self._at(self.base.gradient, x))
-        slopes = self.inner.gradient(self.base.in_order(np.asarray(x, float)))
-        return np.asarray(np.expand_dims(self.base.factor, -1) * self.base.slopes_of(slopes))
-
-    def _at(self, evaluate: Callable[[Array], Any], x: Any) -> Any:
-        points = np.asarray(x, float)
-        return evaluate(points) if points.ndim == 2 else evaluate(points[None])[0]
-
-
-@dataclass(frozen=True, eq=False)
-class CorrectedFunction:
-    """The sum of ``rho b`` and its correction as a plain function of one point (d,) or many (n, d), not checked."""
-
-    inner: PointFunction
-    base: BaseFunction
-
-    def __call__(self, x: Any) -> Any:
-        """Return the value at ``x``."""
-        return self.inner(x) + self.base(x)
-
-    def gradient(self, x: Any) -> Array:
-        """Return the gradient at ``x``."""
-        return np.asarray(self.inner.gradient(x) + self.base.gradient(x))
-
-    def value_and_gradient(self, x: Any) -> tuple[Any, Array]:
-        """Return both."""
-        value, gradient = self.inner.value_and_gradient(x)
-        return value + self.base(x), gradient + self.base.gradient(x)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,9 @@ from nurf.densities import Density, Nonlocal, Uniform
 from nurf.engines import DeepFit, DeepOptions, DeepSetting, DeepSpec, TrainedEngine
 from nurf.engines._deep import balanced_weight, first_network
 from nurf.engines._progress import watch_attempts
-from nurf.estimators._base import Prepared
 from nurf.estimators._blockwise import BlockwiseRegressor, Checked
 from nurf.estimators._parameters import MAX_WEIGHTS, as_generator, choose, named_density, zero_derivatives
+from nurf.estimators._prepared import Prepared
 from nurf.estimators._report import Report, describe_deep
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork, Nonlinearity
@@ -228,12 +228,12 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         )
         return []
 
-    def _fit_on(self, start: DeepFit, jet: Jet, validation: Any) -> list[Warning]:
+    def _fit_on(self, start: DeepFit, jet: Jet, validation: Any, _: Any) -> list[Warning]:
         """Continue the training of a fit."""
         rng, progress = self._generator(), watch_attempts(self._verbosity())
         given, (jet, held_out) = jet, split(jet, validation, rng)
         prepared = self._prepared(
-            self.warping_, given, jet, held_out, rng, self._clock(Clock()), prepare=partial(self._from, start)
+            self._view, given, jet, held_out, rng, self._clock(Clock()), prepare=partial(self._from, start)
         )
         choice = decide(prepared.raced, POLICY, progress, prepared.clock)
         return [*prepared.warnings, *self._finished(prepared, prepared.fit(choice))]
@@ -290,7 +290,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         """
         made: list[DeepNetwork] = []
 
-        def make(jet: Jet, _: Any) -> list[Warning]:
+        def make(jet: Jet, *rest: Any) -> list[Warning]:
             _, found = checked_gradients(jet, self.check_gradients)
             scaling = Scaling.fit(jet, self.scaling)
             scaled = scaling(jet)
@@ -310,9 +310,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
     def report(self) -> Report:
         """Return the choice and the course of the training: text in a terminal, a table in a notebook."""
         check_is_fitted(self, "fit_")
-        found = describe_deep(
-            self.fit_, self.n_samples_, self._fitted_scale, self._has_derivatives, self.gradient_check_
-        )
+        found = describe_deep(self.fit_, self.n_samples_, self.y_scale_, self._has_derivatives, self.gradient_check_)
         return self._with_units(found)
 
     def _spec(self, jet: Jet, found: list[Warning]) -> DeepSpec:

@@ -17,8 +17,8 @@ from nurf.data import Observations, require_numbers
 from nurf.densities import Density
 from nurf.engines import Setting
 from nurf.engines._stages import sample_features
-from nurf.estimators._base import SavedEstimator, unchanged_on_error
 from nurf.estimators._parameters import as_generator, check_neurons, default_density, make_activation
+from nurf.estimators._saved import SavedEstimator, unchanged_on_error
 from nurf.jets import Jet
 from nurf.networks import Features
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from nurf._scaling import Scaling
 from nurf._types import Array, Index
-from nurf._validation import as_finite, as_finite_or_nan, in_shape
+from nurf._validation import in_shape
 from nurf.engines import factors_of
-from nurf.estimators._choices import RIVAL
-from nurf.estimators._report import Report
 from nurf.jets import Jet, unchecked
+from nurf.networks import PointFunction
 
-SHOWN = 5  # factors of outputs in a report
+SHOWN = 5  # factors of outputs in words
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +68,8 @@ class Base:
         ``max_k s(x_k)``.
     optimism : array of shape () or (k,)
         The factor by which errors are larger because ``rho`` was estimated from the same samples.
-    y_scale : array of shape () or (k,), optional
-        The standard deviation of the values of ``f``.
     half : array of shape (d,), optional
         Half the ranges of the inputs.
-    error, error_without : float
-        Estimated errors with the base and without it, in units of this standard deviation, outputs added up; NaN if it
-        was not fitted.
     """
 
     model: Any
@@ -84,10 +78,7 @@ class Base:
     factor: Array | float = 0.0
     known_std: Array | float = 0.0
     optimism: Array | float = 1.0
-    y_scale: Array | None = None
     half: Array | None = None
-    error: float = np.nan
-    error_without: float = np.nan
 
     @classmethod
     def of(cls, given: Any, names: Any, d: int, output_shape: tuple[int, ...]) -> Base:
@@ -179,53 +170,29 @@ class Base:
         """Return the jet of ``f - rho b`` for a jet of ``f``."""
         return jet if self.model is None else jet - self.jet(jet)
 
-    def of_validation(self, validation: Any) -> Any:
-        """Return validation samples of ``f - rho b``, for samples as ``fit`` takes them; a share stays as it is."""
-        if isinstance(validation, tuple) and len(validation) == 2:
-            X, y = as_finite("X` of `validation", validation[0]), as_finite_or_nan("y` of `validation", validation[1])
-            validation = Jet(X, in_shape(y, (*y.shape[:1], *self.output_shape)))
-        return self.residual(validation) if isinstance(validation, Jet) else validation
-
-    def rivals(self, jet: Jet) -> list[Base]:
-        """Return bases whose fits are worth a comparison: this one with its factor, and none.
-
-        One whose first error is larger by ``RIVAL`` is not fitted.
-        """
+    def fitted(self, jet: Jet) -> Base:
+        """Return the base with the factor that the data of ``f`` give."""
         found = factors_of(jet, self.jet(jet))
         valued = jet.with_positive_weight().with_values()
         half = Scaling.fit(jet).x_scale / np.sqrt(jet.n_features)
         known = np.max(self._std(valued.X), axis=0) if self._knows_std else 0.0
         factor, optimism = (each.reshape(self.output_shape) for each in (found.factors, found.optimism))
-        scale = Scaling.fit(jet).y_scale
-        base = replace(self, factor=factor, known_std=known, optimism=optimism, y_scale=scale, half=half)
-        none = Base(None, y_scale=base.y_scale)
-        if found.alone > RIVAL * found.corrected or np.isnan(found.corrected):
-            return [base]
-        return [none] if found.corrected > RIVAL * found.alone else [base, none]
+        return replace(self, factor=factor, known_std=known, optimism=optimism, half=half)
 
-    def error_of(self, estimated: Any) -> float:
-        """Return an estimated error in units of the standard deviation of the values, outputs added up."""
-        assert self.y_scale is not None
-        return float(np.sqrt(np.sum(np.square(np.ravel(estimated) / np.ravel(self.y_scale)))))
-
-    def judged(self, errors: Mapping[bool, float]) -> Base:
-        """Return the base with the estimated errors of fits with it (True) and without it (False), if known."""
-        return replace(self, error=errors.get(True, self.error), error_without=errors.get(False, self.error_without))
+    def function(self) -> BaseFunction:
+        """Return ``rho b`` as a plain function."""
+        return BaseFunction(self, self.model.function() if hasattr(self.model, "function") else None)
 
     def draws(self, n: int, rng: np.random.Generator) -> Any:
         """Return draws of ``b``, or None if it does not say how sure it is."""
         return self.model.draws(n, rng) if self._knows_std and hasattr(self.model, "draws") else None
 
-    def added_to(self, report: Report) -> Report:
-        """Return a report that says first what the base is for."""
-        if self.y_scale is None:
-            return report
+    def __str__(self) -> str:
+        """Return the base in words; empty if there is none."""
+        if self.model is None:
+            return ""
         factors = ", ".join(f"{factor:.3g}" for factor in np.ravel(self.factor)[:SHOWN])
-        used = "not used" if self.model is None else f"the network corrects {factors} times the base"
-        found = {"with it": self.error, "without it": self.error_without}
-        errors = [f"{error:.2g} {label}" for label, error in found.items() if np.isfinite(error)]
-        text = f"{used}; estimated error {' and '.join(errors)}" if errors else used
-        return replace(report, lines=(("base", text), *report.lines))
+        return f"values minus {factors} times the base"
 
     @property
     def given(self) -> Any:
@@ -282,6 +249,39 @@ class Base:
         if not np.all(np.isfinite(array)):
             raise ValueError(f"{what} of `base` must be finite at all points, got NaN or infinity")
         return array
+
+
+@dataclass(frozen=True, eq=False)
+class BaseFunction:
+    """``rho b`` as a plain function of one point (d,) or many points (n, d), not checked.
+
+    Parameters
+    ----------
+    base : Base
+    inner : PointFunction or None
+        ``b``, with the inputs in its own order; None if the model has no plain function.
+    """
+
+    base: Base
+    inner: PointFunction | None
+
+    def __call__(self, x: Any) -> Any:
+        """Return the value at ``x``."""
+        if self.inner is None:
+            return self._at(self.base.value, x)
+        return self.base.factor * self.inner(self.base.in_order(np.asarray(x, float)))
+
+    def gradient(self, x: Any) -> Array:
+        """Return the gradient at ``x``."""
+        if self.inner is None:
+            return np.asarray(self._at(self.base.gradient, x))
+        slopes = self.inner.gradient(self.base.in_order(np.asarray(x, float)))
+        return np.asarray(np.expand_dims(self.base.factor, -1) * self.base.slopes_of(slopes))
+
+    def _at(self, evaluate: Callable[[Array], Any], x: Any) -> Any:
+        points = np.asarray(x, float)
+        found = evaluate(np.atleast_2d(points))
+        return found if points.ndim == 2 or not np.ndim(found) else found[0]  # a number without a base
 
 
 NO_BASE = Base(None)

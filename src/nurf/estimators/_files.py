@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from nurf._warping import UNWARPED
 from nurf.blockwise import Accumulation, Running
 from nurf.data import Reservoir, Units
 from nurf.estimators._deep import DeepFeatureRegressor
@@ -17,6 +16,7 @@ from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor
 from nurf.estimators._surrogate import Leaderboard, Standing, Surrogate
+from nurf.estimators._views import AS_GIVEN, View
 from nurf.files import RESULTS, read
 from nurf.solvers.ridge import NormalEquations
 
@@ -32,12 +32,12 @@ def _consistent(attributes: dict[str, Any]) -> None:
     inputs = d if scaling.x_basis is None else scaling.n_inputs
     found: list[Any] = [scaling.x_scale.shape]
     expected: list[Any] = [(d,)]
-    warping = attributes.get("_warping", UNWARPED)
-    for warp, n in ((warping.inputs, d), (warping.outputs, scaling.y_scale.size)):
+    view = attributes.get("_view", AS_GIVEN)
+    for warp, n in ((view.warping.inputs, d), (view.warping.outputs, scaling.y_scale.size)):
         if warp is not None:
             found, expected = [*found, len(warp.kinds)], [*expected, n]
-    if not warping.is_trivial:
-        found += [np.shape(warping.y_scale)]
+    if not view.is_trivial:
+        found += [np.shape(view.y_scale)]
         expected += [scaling.y_scale.shape]
     if "fit_" in attributes:
         network = attributes["fit_"].network
@@ -58,7 +58,7 @@ _ESTIMATORS = (
     SparseFeatureRegressor,
     Surrogate,
 )
-_PARTS = (Accumulation, Base, Leaderboard, NormalEquations, Reservoir, Running, Standing, Units)
+_PARTS = (Accumulation, Base, Leaderboard, NormalEquations, Reservoir, Running, Standing, Units, View)
 SAVED = RESULTS.extended(dataclasses=_PARTS, estimators=_ESTIMATORS, limits=dict.fromkeys(_ESTIMATORS, _consistent))
 
 

@@ -14,8 +14,9 @@ from nurf._validation import is_whole
 from nurf.choosing import VALUES_ALONE, Clock
 from nurf.data import checked_gradients
 from nurf.engines import Conditions, Learning, WideEngine, WideFit, n_directions
-from nurf.estimators._base import NetworkRegressor, Prepared
+from nurf.estimators._base import NetworkRegressor
 from nurf.estimators._parameters import choose
+from nurf.estimators._prepared import Prepared
 from nurf.estimators._report import Report, describe_derivatives, describe_process
 from nurf.jets import Jet
 from nurf.kernels import RADIAL_KERNELS, KernelAverage, RadialKernel
@@ -269,7 +270,7 @@ class KernelFeatureRegressor(NetworkRegressor):
         relevance = list(zip(names, self.relevance_, strict=True))
         derivatives = describe_derivatives(self.fit_, self._n_given, self.n_rows_, self.gradient_check_)
         return self._with_units(
-            describe_process(self.fit_, relevance, self.noise_, self._fitted_scale, derivatives, self.n_samples_)
+            describe_process(self.fit_, relevance, self.noise_, self.y_scale_, derivatives, self.n_samples_)
         )
 
     def _kernels(self) -> tuple[RadialKernel, ...]:

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._types import Array
 from nurf._validation import as_derivative, as_finite, as_finite_or_nan, in_shape
 from nurf.data import Observations
-from nurf.estimators._base import unchanged_on_error
 from nurf.estimators._chain import Derivative, Slopes
 from nurf.estimators._pipeline_draws import PipelineDraws, box_of
 from nurf.estimators._report import Report
+from nurf.estimators._saved import unchanged_on_error
 from nurf.estimators._transformers import derivative_of, is_passthrough
 from nurf.jets import Jet
 from nurf.networks import PointFunction

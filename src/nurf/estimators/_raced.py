@@ -15,7 +15,8 @@ from nurf.blockwise import Blocks, with_errors_at
 from nurf.choosing import POLICY, Choice, Clock, Engine, Judged, TimeUpError
 from nurf.data import DerivativeCheck
 from nurf.engines import Fit
-from nurf.estimators._base import NetworkRegressor, Prepared
+from nurf.estimators._base import NetworkRegressor
+from nurf.estimators._prepared import Prepared
 from nurf.jets import Jet
 
 

@@ -26,12 +26,14 @@ from nurf.engines import (
     fit_for_more_rows,
 )
 from nurf.engines._progress import watch_attempts
-from nurf.estimators._base import Prepared, ShallowRegressor, unchanged_on_error
+from nurf.estimators._base import ShallowRegressor
 from nurf.estimators._blockwise import OR_AT_ONCE, BlockwiseRegressor, Checked
 from nurf.estimators._choices import Choices
 from nurf.estimators._parameters import as_generator, choose, sampling_order, zero_derivatives
+from nurf.estimators._prepared import Prepared
 from nurf.estimators._reduced import Reduction
 from nurf.estimators._report import Report, describe, describe_loss, describe_reduction, describe_sampling
+from nurf.estimators._saved import unchanged_on_error
 from nurf.jets import Jet
 from nurf.solvers import GeneralizedCrossValidation, LeaveOneOut, Rule, Validation
 from nurf.solvers.ridge import Posterior
@@ -421,7 +423,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         check_is_fitted(self, "fit_")
         unused = describe_sampling(None if self.fit_.stage is None else self.fit_.stage.setting)
         derivatives = describe_loss(self.fit_, self._has_derivatives, self.gradient_check_, unused)
-        scale, rule = self._fitted_scale, self._rule_name
+        scale, rule = self.y_scale_, self._rule_name
         lines = describe_reduction(self.scaling_)
         found = describe(self.fit_, self.n_samples_, self.n_features_in_, scale, rule, derivatives, lines)
         return self._with_units(found)

@@ -22,8 +22,9 @@ from nurf.engines import Setting, SparseEngine, SparseFit, SparseStep, fit_spars
 from nurf.engines import polish as polish_fit
 from nurf.engines._progress import watch_path
 from nurf.engines._stages import sample_features
-from nurf.estimators._base import Prepared, ShallowRegressor
+from nurf.estimators._base import ShallowRegressor
 from nurf.estimators._parameters import TAILS, check_neurons, choose, default_density, make_activation
+from nurf.estimators._prepared import Prepared
 from nurf.estimators._report import Report, describe_sparse
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, Network
@@ -250,9 +251,7 @@ class SparseFeatureRegressor(ShallowRegressor):
     def report(self) -> Report:
         """Return the choice and its reasons: text in a terminal, a table in a notebook."""
         check_is_fitted(self, "fit_")
-        found = describe_sparse(
-            self.fit_, self.n_samples_, self._fitted_scale, self._has_derivatives, self.gradient_check_
-        )
+        found = describe_sparse(self.fit_, self.n_samples_, self.y_scale_, self._has_derivatives, self.gradient_check_)
         return self._with_units(found)
 
     @property

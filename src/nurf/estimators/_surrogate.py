@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import Any, overload
 
@@ -16,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from nurf._reduction import few_directions
 from nurf._scaling import Scaling
 from nurf._validation import is_number
-from nurf._warping import UNWARPED, Warping
 from nurf.blockwise import Blocks
 from nurf.choosing import POLICY, Choice, Clock, NothingFittedError, decide
 from nurf.data import DerivativeCheck, Stream, checked_gradients, split
@@ -32,6 +32,7 @@ from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
 from nurf.estimators._shape import CONDITIONS, Shape
 from nurf.estimators._sparse import SparseFeatureRegressor
+from nurf.estimators._views import AS_GIVEN, View
 from nurf.estimators._warped import tail_warnings
 from nurf.jets import Jet
 
@@ -236,9 +237,10 @@ class Surrogate(BlockwiseRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, jet: Jet, validation: Any) -> list[Warning]:
+    def _fit(self, jet: Jet, validation: Any, base: Base) -> list[Warning]:
         start = time.perf_counter()
-        raced = self._raced(jet, validation, self._generator(), start + self._budget())
+        views = partial(self._views, base=base)
+        raced = self._raced(jet, validation, self._generator(), start + self._budget(), views)
         found = self._set_raced(raced, raced.winner, raced.fit)
         return found + tail_warnings(raced.choice.winner.evidence, jet.with_values().y, self.target)
 
@@ -248,29 +250,26 @@ class Surrogate(BlockwiseRegressor):
         validation: Any,
         rng: np.random.Generator,
         deadline: float,
-        warpings: Sequence[Warping] | None = None,
+        views: Callable[[Jet, Jet | None], list[View]],
     ) -> Raced:
-        """Return the race between all engines on given data, with and without transformations.
-
-        ``warpings`` are the transformations; by default they follow from the parameters.
-        """
+        """Return the race between all engines, in all views of the training and validation samples."""
         models, clock = self._models(jet), Clock(deadline)
         progress = watch_attempts(self._verbosity(), clock.left)
         check, found = checked_gradients(jet, self.check_gradients)
         entropy = [int(number) for number in rng.integers(2**32, size=4)]
         given, (jet, held_out) = jet, split(jet, validation, rng)
         contenders, failures = list[Contender](), dict[tuple[int, str], Exception]()
-        for warping in self._warpings(jet, held_out) if warpings is None else warpings:
+        for view in views(jet, held_out):
             for place, (name, model) in enumerate(models):
                 seed = np.random.SeedSequence(entropy, spawn_key=(place,)).generate_state(1)[0]
                 try:
-                    for scaling in self._scalings(warping(jet), check, model):
+                    for scaling in self._scalings(view(jet), check, model):
                         rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
                         own = model._clock(clock)
-                        prepared = model._prepared(warping, given, jet, held_out, rng, own, scaling)
+                        prepared = model._prepared(view, given, jet, held_out, rng, own, scaling)
                         contenders += [Contender(name, model, prepared, engine) for engine in prepared.raced]
                 except FAILURES as failure:
-                    failures[place, str(warping)] = failure
+                    failures[place, str(view)] = failure
         choice = self._decided(contenders, models, failures, progress, clock)
         chosen = choice.winner.engine.transform
         failed = {place: failure for (place, transform), failure in failures.items() if transform == chosen}
@@ -280,14 +279,14 @@ class Surrogate(BlockwiseRegressor):
 
     def _set_raced(self, raced: Raced, winner: Contender, fit: Any) -> list[Warning]:
         """Set the attributes of the winner of a race, and return warnings for the user."""
-        warping = winner.prepared.warping
+        warping = winner.prepared.view.warping
         warned = winner.model._finished(winner.prepared, fit)
         winner.model.set_params(target=warping.output_kinds, inputs=warping.input_kinds)  # for its clones
         return warned + self._set_model(raced, winner, winner.model)
 
     def _set_model(self, raced: Raced, chosen: Contender, model: NetworkRegressor) -> list[Warning]:
         """Set the attributes that come from the fitted regressor of a contender, and return warnings for the user."""
-        self.model_, self._warping = model, model.warping_
+        self.model_, self._view = model, model._view
         self.engine_, self.finished_ = chosen.name, raced.choice.finished
         self.leaderboard_ = _leaderboard(raced.models, raced.contenders, raced.choice, chosen, raced.failures)
         self.gradient_check_ = model.gradient_check_ = raced.check
@@ -315,7 +314,7 @@ class Surrogate(BlockwiseRegressor):
 
     def _way(self, blocks: Blocks, found: list[Warning]) -> RacedBlocks:
         def race(sample: Jet, rng: np.random.Generator, deadline: float) -> Raced:
-            return self._raced(sample, None, rng, deadline, [UNWARPED])
+            return self._raced(sample, None, rng, deadline, lambda *_: [AS_GIVEN])
 
         return RacedBlocks(race, self._budget(), self._verbosity())
 
@@ -327,10 +326,10 @@ class Surrogate(BlockwiseRegressor):
         found = self._set_model(replace(raced, choice=choice), chosen, better.model)
         return [*better.warnings, *found]
 
-    def _updated(self, jet: Jet, validation: Any) -> list[Warning]:
+    def _updated(self, jet: Jet, *_: Any) -> list[Warning]:
         check, found = checked_gradients(jet, self.check_gradients)
         model = copy(self.model_)
-        found += model._updated(jet, validation)
+        found += model._updated(jet)
         self.model_, self.gradient_check_ = model, check
         model.gradient_check_ = check
         self._set_fit(model.fit_, model.scaling_, model.uncertainty_)
@@ -426,10 +425,6 @@ class Surrogate(BlockwiseRegressor):
         board = self.leaderboard_
         title = f"The best of {len(board)} engine{'s' * (len(board) > 1)}, {sum(row.seconds for row in board):.2g} s"
         return Report(title, tuple(lines), board)
-
-    def _set_base(self, base: Base) -> None:
-        super()._set_base(base)
-        self.model_._set_base(base)
 
     @property
     def _chosen(self) -> str:

@@ -7,7 +7,6 @@ from nurf.networks._hyperplanes import Ball, Box, Domain, Hyperplanes
 from nurf.networks._network import Features, ShallowNetwork
 from nurf.networks._nonlinearities import Nonlinearity, SiLU, Tanh
 from nurf.networks._tails import Tail
-from nurf.networks._warped import WarpedFunction, WarpedNetwork
 
 __all__ = [
     "Ball",
@@ -25,6 +24,4 @@ __all__ = [
     "SiLU",
     "Tail",
     "Tanh",
-    "WarpedFunction",
-    "WarpedNetwork",
 ]

@@ -1,0 +1,87 @@
+"""The engines of an estimator, with the data in their units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from nurf._scaling import Scaling
+from nurf._types import Array
+from nurf.choosing import ALL_DATA, VALUES_ALONE, Choice, Clock, Engine
+from nurf.data import DerivativeCheck
+from nurf.engines import Origin
+from nurf.estimators._translated import TranslatedEngine, Translation
+from nurf.estimators._views import AS_GIVEN, View
+from nurf.jets import Jet
+from nurf.solvers._coverage import MIN_ERRORS
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The engines of an estimator, and the data in their units.
+
+    Parameters
+    ----------
+    engines : tuple of Engine
+        The engines, the simplest first.
+    scaling : Scaling
+    scaled : Jet
+        The data, in the units of the engines.
+    check : DerivativeCheck or None
+        The comparison of the gradients with the values.
+    warnings : tuple of Warning
+    clock : Clock
+        The deadline of the engines.
+    validated : bool
+        Whether there are validation samples.
+    deviations : array of shape (d,), optional
+        The standard deviations of the inputs, in units of their scales.
+    view : View
+        Base and transformations of inputs and outputs, before the scaling.
+    held_out : Jet or None
+        Validation samples, in the units of the engines.
+    """
+
+    engines: tuple[Engine, ...]
+    scaling: Scaling
+    scaled: Jet
+    check: DerivativeCheck | None
+    warnings: tuple[Warning, ...]
+    clock: Clock
+    validated: bool
+    deviations: Array | None = None
+    view: View = AS_GIVEN
+    held_out: Jet | None = None
+
+    @cached_property
+    def raced(self) -> tuple[Engine, ...]:
+        """The engines, with errors in units of the standard deviation of the values."""
+        if self.view.is_trivial:
+            return self.engines
+        parts = {ALL_DATA: self.scaled, VALUES_ALONE: self.scaled.only(())}
+        translate = partial(Translation, self.view, self.scaling, held_out=self.held_out)
+        return tuple(TranslatedEngine.of(each, translate(parts[each.data])) for each in self.engines)
+
+    def fit(self, choice: Choice) -> Any:
+        """Return the fit of the chosen candidate, with its error corrected for the selection.
+
+        Errors are NaN if there are too few samples to estimate them.
+        """
+        winner = choice.winner
+        fit = winner.engine.fit(winner, self.scaled)
+        growth = 1.0 if fit.shape is None else fit.shape.growth
+        fit = replace(fit, output_errors=choice.optimism * growth * fit.output_errors)
+        if np.count_nonzero(self.scaled.has_value) < MIN_ERRORS and not self.validated:
+            fit = replace(fit, output_errors=np.full_like(fit.output_errors, np.nan))
+        own = tuple(attempt for attempt in choice.attempts if attempt.engine == winner.engine.name)
+        known, n_decisive = known_kinds(self.scaled), winner.evidence.n_decisive
+        origin = Origin(winner.engine.data, known, choice.optimism, len(self.scaled), n_decisive)
+        return replace(fit, attempts=own, origin=origin).with_unseen(self.scaling.unseen)
+
+
+def known_kinds(jet: Jet) -> tuple[str, ...]:
+    """Return the kinds of data beside values: derivatives that are known, and functionals."""
+    return (*sorted(jet.known), *(() if jet.functionals is None else ("functionals",)))
