@@ -4,10 +4,11 @@ from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap
 from nurf.estimators._files import load
 from nurf.estimators._kernel import KernelFeatureRegressor
+from nurf.estimators._leaderboard import Leaderboard, Standing
 from nurf.estimators._pipeline import GradientPipeline
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor, polish
-from nurf.estimators._surrogate import Leaderboard, Standing, Surrogate
+from nurf.estimators._surrogate import Surrogate
 
 __all__ = [
     "DeepFeatureRegressor",

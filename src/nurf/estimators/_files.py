@@ -13,9 +13,10 @@ from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._feature_map import RandomFeatureMap
 from nurf.estimators._fidelities import Base
 from nurf.estimators._kernel import KernelFeatureRegressor
+from nurf.estimators._leaderboard import Leaderboard, Standing
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._sparse import SparseFeatureRegressor
-from nurf.estimators._surrogate import Leaderboard, Standing, Surrogate
+from nurf.estimators._surrogate import Surrogate
 from nurf.estimators._views import AS_GIVEN, View
 from nurf.files import RESULTS, read
 from nurf.solvers.ridge import NormalEquations

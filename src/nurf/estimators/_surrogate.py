@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from html import escape
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -26,6 +25,7 @@ from nurf.estimators._blockwise import BlockwiseRegressor, Checked
 from nurf.estimators._deep import DeepFeatureRegressor
 from nurf.estimators._fidelities import Base
 from nurf.estimators._kernel import KernelFeatureRegressor
+from nurf.estimators._leaderboard import Leaderboard, leaderboard_of
 from nurf.estimators._parameters import choose
 from nurf.estimators._raced import Contender, Raced, RacedBlocks, RacedOnBlocks
 from nurf.estimators._regressor import RandomFeatureRegressor
@@ -41,72 +41,6 @@ SHAPED_ENGINES = ("wide", "sampled")  # linear in the weights that conditions on
 FAILURES = (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError)  # after these the other engines continue
 ROWS = 1500  # rows of an infinitely wide network; the time grows with their third power
 NEURONS, MANY_NEURONS, MANY = 1000, 2400, 1000  # sampled neurons with at most, and with more than, MANY samples
-HEADER = ("engine", "estimated error", "seconds", "setting")
-
-
-@dataclass(frozen=True)
-class Standing:
-    """The result of one engine.
-
-    Attributes
-    ----------
-    engine : str
-        The name of the engine.
-    error : float
-        The root mean square error of the best candidate at left-out samples, in units of the standard deviation of the
-        values, outputs added up; infinite without a fit or with too few samples.
-    seconds : float
-        Time that the engine took.
-    setting : str
-        The chosen setting, or the reason why there is no fit.
-    """
-
-    engine: str
-    error: float
-    seconds: float
-    setting: str
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """The entries of a table."""
-        error = f"{self.error:.2g}" if np.isfinite(self.error) else "-"
-        return self.engine, error, f"{self.seconds:.2g}", self.setting
-
-
-@dataclass(frozen=True)
-class Leaderboard(Sequence[Standing]):
-    """The results of all engines, the chosen one first: a table in a terminal and in a notebook, a sequence of rows."""
-
-    rows: tuple[Standing, ...]
-
-    @overload
-    def __getitem__(self, place: int) -> Standing: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Standing, ...]: ...
-    def __getitem__(self, place: int | slice) -> Standing | tuple[Standing, ...]:
-        """Return one row, or some."""
-        return self.rows[place]
-
-    def __len__(self) -> int:
-        """Return the number of engines."""
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Standing]:
-        """Iterate over the rows."""
-        return iter(self.rows)
-
-    def __str__(self) -> str:
-        table = [HEADER, *(row.cells for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table)
-
-    def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col" style="text-align:left">{title}</th>' for title in HEADER)
-        body = "".join(
-            "<tr>" + "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in row.cells) + "</tr>"
-            for row in self.rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 class Surrogate(BlockwiseRegressor):
@@ -288,7 +222,7 @@ class Surrogate(BlockwiseRegressor):
         """Set the attributes that come from the fitted regressor of a contender, and return warnings for the user."""
         self.model_, self._view = model, model._view
         self.engine_, self.finished_ = chosen.name, raced.choice.finished
-        self.leaderboard_ = _leaderboard(raced.models, raced.contenders, raced.choice, chosen, raced.failures)
+        self.leaderboard_ = leaderboard_of(raced.models, raced.contenders, raced.choice, chosen, raced.failures)
         self.gradient_check_ = model.gradient_check_ = raced.check
         self._set_fit(model.fit_, model.scaling_, model.uncertainty_)
         failed = [
@@ -436,28 +370,3 @@ class Surrogate(BlockwiseRegressor):
         if not (is_number(self.time_budget) and self.time_budget > 0):
             raise ValueError(f"`time_budget` must be None or a number > 0, got {self.time_budget!r}")
         return float(self.time_budget)
-
-
-def _leaderboard(
-    models: list[tuple[str, NetworkRegressor]],
-    contenders: list[Contender],
-    choice: Choice,
-    winner: Contender,
-    failures: dict[int, Exception],
-) -> Leaderboard:
-    """Return the results of all engines, the chosen one first."""
-    rows = []
-    for place, (name, model) in enumerate(models):
-        own = {id(each.engine) for each in contenders if each.model is model}
-        judged = [each for each in choice.finalists if id(each.engine) in own]
-        best = choice.winner if model is winner.model else min(judged, key=lambda each: each.error, default=None)
-        seconds = sum(choice.seconds[i] for i, each in enumerate(contenders) if each.model is model)
-        if best is None:
-            note = f"failed: {failures[place]}" if place in failures else "not run: there was no time left"
-            rows.append((np.inf, Standing(name, np.inf, seconds, note)))
-        else:
-            record = best.engine.record(best)
-            rows.append((best.error, Standing(name, best.error, seconds, f"{record.label} ({record.data})")))
-    chosen = next(place for place, (_, model) in enumerate(models) if model is winner.model)
-    others = sorted((row for place, row in enumerate(rows) if place != chosen), key=lambda row: row[0])
-    return Leaderboard((rows[chosen][1], *(row for _, row in others)))
