@@ -14,7 +14,7 @@ from nurf import Jet, KernelFeatureRegressor
 from nurf._threads import threads_for
 from nurf.choosing import POLICY, assign_folds, decide
 from nurf.engines import Learning, WideEngine, n_directions, thinned
-from nurf.engines._learning import Problem, learn
+from nurf.engines._likelihood import Problem, learn
 from nurf.engines._scales import (
     HIGHEST_SCALE,
     LOWEST_SCALE,
