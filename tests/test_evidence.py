@@ -1,5 +1,6 @@
 """Evidence: errors, paired comparisons, what choosing adds to an error, and the folds behind all of that."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -188,6 +189,26 @@ class TestSimplest:
         assert self.chosen(self.judged(*errors, values=[0]), **policy) == 0
         assert self.chosen(self.judged(*errors, values=[0, 1]), **policy) == 1
         assert self.chosen(self.judged(*errors, values=[1]), **policy) == 1
+
+    def test_derivatives_with_larger_squares_do_not_win(self):
+        """A fit ten times better at all samples but one, where it is a little worse than the root mean square."""
+        base = np.random.default_rng(5).normal(size=100)
+        errors = base, np.where(np.arange(100) == 7, 1.1 * np.linalg.norm(base), base / 10)
+        assert self.chosen(self.judged(*errors)) == 1
+        assert self.chosen(self.judged(*errors, values=[0])) == 0
+        assert self.chosen(self.judged(*errors, values=[0, 1])) == 1
+
+    @pytest.mark.parametrize("known", [(2.0, 0.5), (0.5, 2.0), (2.0, None), (None, 2.0)])
+    def test_errors_where_there_are_no_samples_count_if_both_are_known(self, known):
+        """A challenger with half the errors, a mean square of 0.25 instead of 1."""
+        base = np.random.default_rng(6).normal(size=100)
+        base /= np.sqrt(np.mean(base**2))
+        pair = self.judged(base, base / 2)
+        pair = [
+            replace(each, evidence=replace(each.evidence, elsewhere=number))
+            for each, number in zip(pair, known, strict=True)
+        ]
+        assert self.chosen(pair) == (0 if known == (0.5, 2.0) else 1)
 
     def test_values_are_simpler_than_derivatives_of_the_same_engine(self):
         engines = [

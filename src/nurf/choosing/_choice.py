@@ -138,8 +138,8 @@ def simplest(judged: Sequence[Judged], policy: Policy) -> Judged:
 
     A challenger wins if it is better than the incumbent by more than ``policy.standard_errors`` standard errors of the
     paired difference of logarithms, unless its mean square is larger by more than ``policy.tail_errors`` standard
-    errors. A fit to derivatives needs ``policy.derivative_errors`` standard errors to win over a fit to the values
-    alone.
+    errors. To win over a fit to the values alone, a fit to derivatives needs ``policy.derivative_errors`` standard
+    errors and no larger mean square: derivatives may be wrong.
     """
     incumbent = judged[0]
     for challenger in judged[1:]:
@@ -147,6 +147,7 @@ def simplest(judged: Sequence[Judged], policy: Policy) -> Judged:
         loss, doubt = excess(challenger.evidence, incumbent.evidence)
         trusts = incumbent.engine.ignores_derivatives and not challenger.engine.ignores_derivatives
         needed = policy.derivative_errors if trusts else policy.standard_errors
-        if gain > needed * spread and loss <= policy.tail_errors * doubt:
+        tolerated = 0.0 if trusts else policy.tail_errors * doubt
+        if gain > needed * spread and loss <= tolerated:
             incumbent = challenger
     return incumbent

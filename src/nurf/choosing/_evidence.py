@@ -29,11 +29,14 @@ class Evidence:
         The weights of these samples.
     is_value : array of shape (n,), optional
         The mask of the samples that are values; the others are functionals. By default all are values.
+    elsewhere : float, optional
+        The mean square of the error where there are no samples, as far as it is known, outputs added up.
     """
 
     errors: Array
     weights: Array
     is_value: Mask | None = None
+    elsewhere: float | None = None
 
     @classmethod
     def at(cls, jet: Jet, errors: Array, others: tuple[Jet, Array] | None = None) -> Evidence:
@@ -104,9 +107,17 @@ def advantage(challenger: Evidence, incumbent: Evidence, floor: float) -> tuple[
 
 
 def excess(challenger: Evidence, incumbent: Evidence) -> tuple[float, float]:
-    """Return the excess of the mean square error of a challenger over the incumbent, and its standard error."""
+    """Return the excess of the mean square error of a challenger over the incumbent, and its standard error.
+
+    If both know the mean square of their error where there are no samples, its excess is added.
+    """
     weights, a, b = _pairs(challenger, incumbent)
-    return _mean_and_spread(a - b, weights) if weights.sum() > 0 else (0.0, np.inf)
+    if not weights.sum() > 0:
+        return 0.0, np.inf
+    mean, spread = _mean_and_spread(a - b, weights)
+    if challenger.elsewhere is None or incumbent.elsewhere is None:
+        return mean, spread
+    return mean + challenger.elsewhere - incumbent.elsewhere, spread
 
 
 def _pairs(challenger: Evidence, incumbent: Evidence) -> tuple[Array, Array, Array]:

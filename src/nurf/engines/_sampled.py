@@ -14,6 +14,7 @@ from nurf._types import Array
 from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, decide
 from nurf.engines._candidates import GROWTH, Moves, Stages
 from nurf.engines._crossfit import CrossFit
+from nurf.engines._elsewhere import error_elsewhere
 from nurf.engines._fit import ShallowFit, Stage
 from nurf.engines._memory import Memory
 from nurf.engines._parts import ALL, FOLDS, Parts, Split, fold_masks
@@ -50,8 +51,6 @@ class SampledEngine(Engine):
     clock : Clock
     finish : callable, optional
         A function that is applied to the final fit.
-    rival : float
-        See ``Effort``.
     """
 
     task: Task
@@ -63,7 +62,6 @@ class SampledEngine(Engine):
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
     finish: Callable[[ShallowFit], ShallowFit] | None = None
-    rival: float = np.inf
     name = "sampled"
     first_step = 0
 
@@ -82,7 +80,7 @@ class SampledEngine(Engine):
             efforts += [Effort(first, rounds=(1,), keep=2)] * 3
         efforts += [Effort(size, cheap=1, many=True, improvement=self.improvement) for size in more[:-1]]
         efforts += [Effort(size) for size in more[-1:]]
-        return tuple(replace(effort, rival=self.rival) for effort in efforts)
+        return tuple(efforts)
 
     def candidates(self) -> Iterator[Stages]:
         """Return the first model, without and with derivatives in the loss."""
@@ -139,9 +137,14 @@ class SampledEngine(Engine):
         """Return the candidate with errors at samples of some folds, from fits without these folds.
 
         Leave-one-out in closed form is too optimistic, because neurons are sampled with the left-out sample. At the
-        other samples, its errors are multiplied by the ratio measured at the samples of these folds.
+        other samples, its errors are multiplied by the ratio measured at the samples of these folds. If candidates are
+        judged by fits without each fold, what these show where there are no samples is added to the evidence.
         """
-        if self.refits or not self._is_measured:
+        if self.refits:
+            self.clock.check()
+            elsewhere = error_elsewhere([each.network for each in self._refitted(judged)], self.task.jet.X)
+            return replace(judged, evidence=replace(judged.evidence, elsewhere=elsewhere))
+        if not self._is_measured:
             return judged
         self.clock.check()
         return self._measured(judged)
@@ -215,13 +218,8 @@ class SampledEngine(Engine):
             optimism = np.maximum(np.divide(true, own, out=np.ones_like(true), where=own > 0), 1.0)
             return replace(fit, output_errors=evidence.of_values.output_errors, optimism=optimism)
         if self.refits:
-            alphas = np.array([judged.found])
-            refits = [
-                each.with_loss(fit.loss, alphas).fit
-                for each in self.memory.states(stages, self._parts.where(judged.size))
-            ]
             held_out = [given[rows] for rows in fold_masks(given, self.policy)]
-            crossfit = CrossFit.of(fit.network, [each.network for each in refits], held_out)
+            crossfit = CrossFit.of(fit.network, [each.network for each in self._refitted(judged)], held_out)
             return replace(fit, output_errors=judged.evidence.of_values.output_errors, crossfit=crossfit)
         if not self._is_measured:
             return fit
@@ -230,6 +228,11 @@ class SampledEngine(Engine):
         crossfit = CrossFit.of(fit.network, [each.network for each in refits], held_out)
         typical = crossfit.optimism([each.output_errors for each in refits])
         return replace(fit, output_errors=self._measured(judged).evidence.output_errors, optimism=typical)
+
+    def _refitted(self, judged: Judged) -> list[ShallowFit]:
+        """Return the fits without each fold, with the alpha of the candidate."""
+        alphas, states = np.array([judged.found]), self.memory.states(self._of(judged), self._parts.where(judged.size))
+        return [state.with_loss(state.setting.loss, alphas).fit for state in states]
 
     @property
     def refits(self) -> bool:

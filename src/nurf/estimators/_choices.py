@@ -45,7 +45,6 @@ from nurf.solvers.ridge._sums import ROUNDING
 WIDTHS = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)  # in units of the ball into which the inputs are scaled
 WIDTH_RATIO = 4.0  # ratio of single widths to the typical width, for "multiscale"
 GRADIENT_WEIGHTS = (0.0, 1e-3, 1e-2, 1e-1)
-RIVAL = 4.0  # fits to the values alone end if their error is larger by this factor than with all data
 ENOUGH = 0.5  # share of known derivatives above which none are estimated
 AUTO_NEURONS = (150, 4050)  # smallest and largest size for n_neurons="auto"
 AUTO_IMPROVEMENT = 0.05  # relative decrease of the error that each larger size requires with n_neurons="auto"
@@ -93,7 +92,7 @@ class Choices:
             return [engine]
         values = jet.only(())
         space = self._space(values, activations)
-        return [engine, replace(engine, task=replace(task, jet=values), space=space, data=VALUES_ALONE, rival=RIVAL)]
+        return [engine, replace(engine, task=replace(task, jet=values), space=space, data=VALUES_ALONE)]
 
     def _space(self, jet: Jet, activations: tuple[Activation, ...]) -> Space:
         """Return the settings to choose from, for the data and the parameters."""
