@@ -45,8 +45,8 @@ def places(points: Array) -> Array:
     deviations = points.std(axis=0)
     units = np.where(deviations > 0, deviations, 1.0)
     tree = KDTree(points / units)
-    gaps = tree.query(points / units, 2)[0][:, 1]
-    return np.asarray(mixed[tree.query(mixed / units)[0] <= gaps.max()])
+    gaps, _ = tree.query(points / units, k=[2])  # the first is the sample itself
+    return np.asarray(mixed[tree.query(mixed / units)[0] <= np.max(gaps)])
 
 
 def _variances(folds: Sequence[Network], X: Array) -> Array:
