@@ -159,6 +159,16 @@ class TestChoice:
         assert not any(hasattr(engine, "fit_") for engine in model.engines)
         assert_array_equal(pickle.loads(pickle.dumps(model)).predict(wave(5).X), model.predict(wave(5).X))
 
+    @pytest.mark.parametrize("gradients", [False, True])
+    def test_samples_of_negligible_weight_change_nothing(self, gradients):
+        """Infinitely wide networks leave them out, others do not: both are compared at the samples that remain."""
+        data = wave(60)
+        weights = np.where(np.arange(60) % 3 == 1, 1e-300, 1.0)
+        known = {"gradients": data.gradients} if gradients else {}
+        model = Surrogate(None, engines=SMALL).fit(data.X, data.y, sample_weight=weights, **known)
+        assert len(model.leaderboard_) == len(SMALL)
+        assert_allclose(model.predict(data.X[::3]), data.y[::3], atol=0.1 * np.std(data.y))
+
     def test_validation_samples_are_the_same_for_all_engines(self):
         data, seen = wave(80), []
 
