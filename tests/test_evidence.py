@@ -53,13 +53,6 @@ class TestError:
     def test_is_infinite_if_it_is_not_a_number(self, errors):
         assert evidence(errors).error == np.inf
 
-    def test_is_the_same_among_samples_that_do_not_judge(self):
-        """Validation samples follow; samples that do not judge may be anywhere, also next to each other."""
-        own = evidence([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0])
-        found = own.among(np.array([False, True, False, False, True, True, False]))
-        assert_array_equal(found.errors[:, 0], [np.nan, 1.0, np.nan, np.nan, 2.0, 3.0, np.nan, 4.0])
-        assert_allclose(found.error, own.error)
-
     def test_without_weights_there_is_none(self):
         found = evidence([1.0, 2.0], [0.0, 0.0])
         assert np.isnan(found.output_errors).all()

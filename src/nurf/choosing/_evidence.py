@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -56,13 +56,6 @@ class Evidence:
             np.concatenate([np.full_like(errors, np.nan), further[valued]]),
             np.concatenate([weights, validation.weights(0)[valued]]),
         )
-
-    def among(self, given: Mask) -> Evidence:
-        """Return the evidence among more samples (m,), of which those that are not ``given`` here do not judge."""
-        places = np.flatnonzero(~given) - np.arange(np.count_nonzero(~given))
-        errors, weights = np.insert(self.errors, places, np.nan, axis=0), np.insert(self.weights, places, 0.0)
-        is_value = None if self.is_value is None else np.insert(self.is_value, places, True)
-        return replace(self, errors=errors, weights=weights, is_value=is_value)
 
     @property
     def judges(self) -> Mask:

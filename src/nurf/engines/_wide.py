@@ -12,7 +12,7 @@ import numpy as np
 from nurf._blocks import spaced
 from nurf._memory import keep_freed_memory
 from nurf._threads import threads_for
-from nurf._types import Array, Index, Mask
+from nurf._types import Array, Index
 from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, assign_folds
 from nurf.engines._fit import Fit
 from nurf.engines._learning import Candidate, Learning
@@ -114,8 +114,6 @@ class WideEngine(Engine):
     clock : Clock
     finish : callable, optional
         What is done with the fit in the end.
-    given : array of shape (m,), optional
-        The mask of the samples of ``jet`` among all samples that judge other engines; by default these are all.
     """
 
     jet: Jet
@@ -131,7 +129,6 @@ class WideEngine(Engine):
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
     finish: Callable[[WideFit], WideFit] | None = None
-    given: Mask | None = None
     name = "wide"
 
     @property
@@ -345,8 +342,7 @@ class WideEngine(Engine):
         elif len(average.held_out.errors) >= MIN_ERRORS:
             errors[fitted[average.processes[0].rows.judging]] = average.held_out.errors
         others = None if self.validation is None else (self.validation, average.network.errors(self.validation))
-        evidence = Evidence.at(jet, errors, others)
-        return evidence if self.given is None else evidence.among(self.given)
+        return Evidence.at(jet, errors, others)
 
 
 def _residuals(process: Process, jet: Jet) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from nurf._scaling import Scaling
-from nurf._types import Array, Mask
+from nurf._types import Array
 from nurf._validation import is_whole
 from nurf.choosing import VALUES_ALONE, Clock
 from nurf.data import checked_gradients
@@ -179,22 +179,18 @@ class KernelFeatureRegressor(NetworkRegressor):
         scaling: Scaling | None = None,
     ) -> Prepared:
         check, found = checked_gradients(given, self.check_gradients)
-        heavy, judging = _is_heavy(jet), jet.judges
-        jet = _without_light_slopes(jet)[heavy]
+        jet = _heavy(jet)
         if not is_whole(self.max_rows):
             raise ValueError(f"`max_rows` must be a whole number >= 1, got {self.max_rows!r}")
         scaling = Scaling.fit(jet) if scaling is None else scaling
         scaled = scaling(jet)
-        engines = self._engines(scaled, None if held_out is None else scaling(held_out), clock, heavy[judging])
+        engines = self._engines(scaled, None if held_out is None else scaling(held_out), clock)
         return Prepared(
             engines, scaling, scaled, check, tuple(found), clock, held_out is not None, scaling.deviations(jet.X)
         )
 
-    def _engines(self, jet: Jet, validation: Jet | None, clock: Clock, given: Mask) -> tuple[WideEngine, ...]:
-        """Return engines for all data that ``max_rows`` allows and, if there are derivatives, for the values alone.
-
-        ``given`` is the mask of the samples of ``jet`` among all samples that judge.
-        """
+    def _engines(self, jet: Jet, validation: Jet | None, clock: Clock) -> tuple[WideEngine, ...]:
+        """Return engines for all data that ``max_rows`` allows and, if there are derivatives, for the values alone."""
         learning = Learning()
         engine = WideEngine(
             jet,
@@ -206,7 +202,6 @@ class KernelFeatureRegressor(NetworkRegressor):
             validation,
             *self._metrics(jet, learning),
             clock=clock,
-            given=given,
         )
         if not jet.known:
             return (engine,)
@@ -312,14 +307,10 @@ def _n_directions(jet: Jet, energy: float) -> int:
     return min(d, n_directions(jet.derivative_rows(1).reshape(-1, d), energy) + int(hidden))
 
 
-def _is_heavy(jet: Jet) -> Mask:
-    """Return the mask of the samples whose weight is not negligible; the noise of others would be nearly infinite."""
-    weights = jet.weights(0)
-    return np.asarray(weights >= LEAST_WEIGHT * weights.max())
-
-
-def _without_light_slopes(jet: Jet) -> Jet:
-    """Return the jet without derivatives of negligible weight."""
-    weights = jet.weights(1)
-    light = weights < LEAST_WEIGHT * weights.max()
-    return replace(jet, derivative_weight=np.where(light, 0.0, weights)) if light.any() else jet
+def _heavy(jet: Jet) -> Jet:
+    """Return the jet without values and derivatives of negligible weight, whose noise would be nearly infinite."""
+    values, slopes = jet.weights(0), jet.weights(1)
+    light = slopes < LEAST_WEIGHT * slopes.max()
+    if light.any():
+        jet = replace(jet, derivative_weight=np.where(light, 0.0, slopes))
+    return jet[values >= LEAST_WEIGHT * values.max()]
