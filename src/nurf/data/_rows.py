@@ -12,6 +12,7 @@ from nurf._types import Array, Index
 from nurf._validation import as_finite, as_finite_or_nan, as_weights, in_shape, is_number
 from nurf.jets import Jet
 
+LEAST_WEIGHT = 1e-12  # of a row, relative to the largest weight; lighter rows are lost in rounding errors
 LARGEST_WEIGHT = 1e100  # of derivatives relative to values; densities square it
 
 
@@ -52,11 +53,14 @@ def relative_weights(values: Any, n: int, slopes: Any, m: int) -> tuple[Array | 
 
 
 def _row_weights(name: str, value: Any, n: int) -> Array | None:
-    """Return the weights of ``n`` rows, or None if no weights are given; a number is the weight of all rows."""
+    """Return the weights of ``n`` rows, or None if no weights are given; a number is the weight of all rows.
+
+    Negligible weights are zero.
+    """
     weights = as_weights(name, np.full(n, value) if is_number(value) else value, n)
     if weights is not None and n and not np.any(weights > 0):
         raise ValueError(f"`{name}` must be positive in at least one row, got only zeros")
-    return weights
+    return None if weights is None else np.where(weights < LEAST_WEIGHT * weights.max(initial=0.0), 0.0, weights)
 
 
 def _canonical_order(jet: Jet) -> Index:

@@ -25,7 +25,6 @@ from nurf.solvers.process import CRITERIA, row_total
 
 MEANS = {"constant": 0, "affine": 1}
 METRICS = ("auto", "scales", "map")
-LEAST_WEIGHT = 1e-12  # smallest relative weight of a row; lighter rows are lost in rounding errors
 
 
 class KernelFeatureRegressor(NetworkRegressor):
@@ -179,7 +178,6 @@ class KernelFeatureRegressor(NetworkRegressor):
         scaling: Scaling | None = None,
     ) -> Prepared:
         check, found = checked_gradients(given, self.check_gradients)
-        jet = _heavy(jet)
         if not is_whole(self.max_rows):
             raise ValueError(f"`max_rows` must be a whole number >= 1, got {self.max_rows!r}")
         scaling = Scaling.fit(jet) if scaling is None else scaling
@@ -305,12 +303,3 @@ def _n_directions(jet: Jet, energy: float) -> int:
     assert gradients is not None
     hidden = np.count_nonzero(np.isnan(gradients).reshape(-1, d).all(axis=0))
     return min(d, n_directions(jet.derivative_rows(1).reshape(-1, d), energy) + int(hidden))
-
-
-def _heavy(jet: Jet) -> Jet:
-    """Return the jet without values and derivatives of negligible weight, whose noise would be nearly infinite."""
-    values, slopes = jet.weights(0), jet.weights(1)
-    light = slopes < LEAST_WEIGHT * slopes.max()
-    if light.any():
-        jet = replace(jet, derivative_weight=np.where(light, 0.0, slopes))
-    return jet[values >= LEAST_WEIGHT * values.max()]
