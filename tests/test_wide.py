@@ -970,3 +970,17 @@ class TestEstimator:
     def test_a_map_is_not_learned_with_scales_only(self):
         with pytest.raises(ValueError, match="`rank` needs a map: `metric` must be 'auto' or 'map', got 'scales'"):
             fitted(metric="scales", rank=1)
+
+
+def test_a_wave_is_not_taken_for_noise():
+    """Ten values of two periods: the likelihood of noise is a minimum of its own, in which long scales end."""
+    fresh = np.linspace(0, 1, 500)[:, None]
+
+    def wave(X):
+        return np.exp(-X[:, 0]) * np.sin(14 * X[:, 0])
+
+    def error(seed):
+        X = np.random.default_rng(seed).uniform(0, 1, (10, 1))
+        return np.std(KernelFeatureRegressor().fit(X, wave(X)).predict(fresh) - wave(fresh))
+
+    assert np.median([error(seed) for seed in range(7)]) < 0.5 * np.std(wave(fresh))
