@@ -118,10 +118,11 @@ def ten_samples(data, test, budgets):
     for name, fit in ((GP, fit_gp), (RBFS, fit_rbf)):
         results[name] = [timed(partial(fit, data.X, data.y), test)]
     progress("")
-    print(f"{'':42s} {'relative error':>14s} {'seconds':>8s}")
+    print(f"{'':46s} {'relative error':>14s} {'seconds':>8s}")
     for name, found in results.items():
-        for seconds, error in found:
-            print(f"{name:42s} {error:14.1e} {seconds:8.2f}")
+        labels = [f"{name}, time_budget={budget:g}" for budget in budgets] if name in models else [name]
+        for label, (seconds, error) in zip(labels, found, strict=True):
+            print(f"{label:46s} {error:14.1e} {seconds:8.2f}")
     for name, model in models.items():
         low, high = model.predict_interval(frame(test.X), coverage=0.9).T
         true = np.sqrt(np.mean((model.predict(frame(test.X)) - test.y) ** 2))
@@ -175,7 +176,12 @@ def write_report(path, model, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         evidence = gather(
-            model, frame(data.X), data.y, gradients=data.gradients, targets=["flow"], source="the borehole function"
+            model,
+            frame(data.X),
+            data.y,
+            gradients=data.gradients,
+            targets=["flow (m³/year)"],
+            source="the borehole function",
         )
         path.write_text(render(model, title="Borehole", evidence=evidence), encoding="utf-8")
     progress("")

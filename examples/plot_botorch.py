@@ -108,7 +108,9 @@ for name, values in curves.items():
     (line,) = ax.semilogy(counts, np.median(values, axis=0), label=name)
     ax.fill_between(counts, values.min(axis=0), values.max(axis=0), color=line.get_color(), alpha=0.15, linewidth=0)
 ax.set(xlabel="evaluations", ylabel="smallest value so far", title="Rosenbrock's valley, four inputs")
-ax.legend(frameon=False)
+ax.yaxis.set_major_formatter("{x:g}")
+ax.yaxis.set_minor_formatter("{x:g}")
+figure.legend(loc="outside lower center", ncols=3, frameon=False)
 
 # %%
 # The smallest value at the end, median over the seeds (smallest, largest):

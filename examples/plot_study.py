@@ -52,7 +52,8 @@ def draw(study, path):
         for origin, color in ("design", "C0"), ("filling", "C2"), ("goal", "C1"):
             own = runs[(runs.state == state) & (runs.origin == origin)]
             if len(own):
-                left.scatter(own.x, own.y, marker=marker, color=color, zorder=3, label=f"{origin}, {state}")
+                style = {"marker": marker, "color": color, "label": f"{origin}, {state}"}
+                left.scatter(own.x, own.y, zorder=3, clip_on=False, **style)
     left.set(xlabel="x", ylabel="y", title=f"{len(runs)} runs", xlim=(-2, 2), ylim=(-1, 1))
     left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize="small")
     study.plot(right)

@@ -101,7 +101,11 @@ class TestFit:
         ("arguments", "code", "message"),
         [
             (("missing.csv", "--target", "y"), 1, "nurf: missing.csv: No such file or directory\n"),
-            (("samples.csv", "--target", "z"), 1, "nurf: no column fits the target 'z': there are 'x1', 'x2', 'y'"),
+            (
+                ("samples.csv", "--target", "z"),
+                1,
+                "nurf: no column matches the target 'z': the columns are 'x1', 'x2', 'y'",
+            ),
             (("samples.csv", "--target", "y"), 1, "add --gradients 'dy_*'"),
             (("samples.csv", *FIT, "--out", "none/model.nurf"), 1, "nurf: there is no folder "),
             (("missing.csv", *FIT, "--out", "."), 1, "nurf: . is a folder"),  # before anything is read
@@ -201,7 +205,7 @@ class TestPredict:
         ("arguments", "code", "message"),
         [
             (("model.nurf", "samples.csv", "--interval", "1.5"), 2, "between 0 and 1, got 1.5"),
-            (("new.csv", "samples.csv"), 1, "nurf: new.csv: a file of nurf must start with"),
+            (("new.csv", "samples.csv"), 1, "nurf: new.csv: this is not a file of nurf, which must start with"),
             (("model.nurf", "wrong.csv"), 1, "nurf: wrong.csv: column 'x2' is missing"),
             (("model.nurf", "new.csv", "--out", "new.xlsx"), 1, "nurf: new.xlsx: the name of a table must end with"),
             (("missing.nurf", "new.csv", "--out", "."), 1, "nurf: . is a folder"),  # before anything is read

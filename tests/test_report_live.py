@@ -327,7 +327,7 @@ class TestPage:
         monkeypatch.setattr(export._spread, "MOST_NUMBERS", 10)
         here = visit(render(model))
         here.drawn()
-        assert "the standard deviation is too large for a page" in here.tab.locator("#bands").inner_text()
+        assert "as the standard deviation takes too much memory for a page" in here.tab.locator("#bands").inner_text()
         found = here.numbers()
         half = (np.array(found["90% band, high"]) - found["90% band, low"]) / 2
         assert_allclose(half, 1.645 * model.estimated_error_, rtol=1e-3)

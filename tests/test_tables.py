@@ -74,9 +74,9 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("choice", "message"),
         [
-            (ColumnChoice(("z",)), "no column fits the target 'z': there are 'a', 'b', 'y', 'dy_a', 'dy_b'"),
+            (ColumnChoice(("z",)), "no column matches the target 'z': the columns are 'a', 'b', 'y', 'dy_a', 'dy_b'"),
             (ColumnChoice(("y",)), r"column 'dy_a' looks like a derivative of 'y': add --gradients 'dy_\*'"),
-            (ColumnChoice(("y",), ("dz_*",)), r"no column fits the gradient 'dz_\*'"),
+            (ColumnChoice(("y",), ("dz_*",)), r"no column matches the gradient 'dz_\*'"),
             (ColumnChoice(("y",), ("dy_*",), ("a",)), "gradient column 'dy_b' belongs to no input"),
             (ColumnChoice(("y",), ("dy_*",), ("a", "y")), "column 'y' is both an input and a target or a gradient"),
             (ColumnChoice(("y",), ("dy_*",), (), ("a", "b")), "no column is left for the inputs"),

@@ -89,7 +89,7 @@ def _found(role: str, patterns: Sequence[str], columns: Sequence[str]) -> tuple[
             raise ValueError(f"the {role} {pattern!r} is given more than once")
         fitting = [pattern] if pattern in columns else [name for name in columns if fnmatchcase(name, pattern)]
         if not fitting:
-            raise ValueError(f"no column fits the {role} {pattern!r}: there are {_listed(columns)}")
+            raise ValueError(f"no column matches the {role} {pattern!r}: the columns are {_listed(columns)}")
         found |= dict.fromkeys(fitting)
     return tuple(found)
 

@@ -61,7 +61,9 @@ def unpack(path: str | os.PathLike[str]) -> tuple[dict[str, Any], memoryview]:
 def _read_preamble(start: bytes, size: int) -> tuple[int, int, bytes]:
     """Return the lengths of header and arrays, and the checksum, in a file of ``size`` bytes."""
     if start[: len(MAGIC)] != MAGIC:
-        raise FileFormatError(f"a file of nurf must start with {MAGIC!r}, got {start[: len(MAGIC)]!r}")
+        raise FileFormatError(
+            f"this is not a file of nurf, which must start with {MAGIC!r}, got {start[: len(MAGIC)]!r}"
+        )
     if len(start) < PREAMBLE.size:
         raise FileFormatError(f"a file of nurf must have at least {PREAMBLE.size} bytes, got {len(start)}")
     _, major, minor, zero, n_header, n_arrays, checksum = PREAMBLE.unpack(start)

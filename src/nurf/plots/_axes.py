@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +41,16 @@ def shortened(name: str, most: int = 24) -> str:
     """
     end = most // 3
     return name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
+def without_units(names: Sequence[str]) -> list[str]:
+    """Return names without units in parentheses at their ends, or unchanged if they would no longer differ.
+
+    >>> without_units(["upper head (m)", "flow [m³/s]"]), without_units(["f (re)", "f (im)"])
+    (['upper head', 'flow'], ['f (re)', 'f (im)'])
+    """
+    plain = [re.sub(r"(?<=\S)\s*[(\[][^()\[\]]*[)\]]$", "", name) for name in names]
+    return plain if len(set(plain)) == len(set(names)) else list(names)
 
 
 def scale_of(values: Array) -> tuple[str, float]:

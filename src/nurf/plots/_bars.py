@@ -8,7 +8,9 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from nurf._types import Array
-from nurf.plots._axes import literal, shortened
+from nurf.plots._axes import literal, shortened, without_units
+
+LONGEST = 24  # letters of a label
 
 
 def draw_bars(ax: Axes, labels: Sequence[str], sizes: Array, colors: Sequence[str], words: Any = None) -> None:
@@ -18,7 +20,8 @@ def draw_bars(ax: Axes, labels: Sequence[str], sizes: Array, colors: Sequence[st
         ax.bar_label(bars, fmt="%.2g", padding=3)
     else:
         ax.bar_label(bars, labels=[literal(word) for word in words], padding=3)
-    ax.set_yticks(range(len(labels)), [literal(shortened(label)) for label in labels])
+    shown = labels if max(map(len, labels), default=0) <= LONGEST else without_units(labels)
+    ax.set_yticks(range(len(labels)), [literal(shortened(label, LONGEST)) for label in shown])
     room = (1.15 if words is None else 1.25) * float(max(sizes, default=0.0)) or 1.0  # for the numbers
     ax.set(xlim=(0, room), ylim=(len(labels) - 0.5, -0.5))
     ax.locator_params(axis="x", nbins=5)

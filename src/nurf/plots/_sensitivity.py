@@ -12,13 +12,14 @@ from matplotlib.axes import Axes
 from nurf._types import Array
 from nurf._validation import is_whole
 from nurf.estimators._base import NetworkRegressor
-from nurf.plots._axes import axes_or_current, deviations_of, input_names, literal, shortened
+from nurf.plots._axes import axes_or_current, deviations_of, input_names, literal, shortened, without_units
 from nurf.plots._relevance import draw_relevance
 from nurf.plots._style import style_of
 
 SHOWN = 3  # inputs in the name of a direction
 SMALLEST = 0.1  # smallest component in the name of a direction
-LONGEST = 56  # letters of a line on axes of 4 inches
+LONGEST = 70  # letters of a line on axes of 4 inches
+LEAST = 5e-4  # smallest share that is shown: smaller ones are 0.0%
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,8 @@ def active_directions(
 
     The directions are the eigenvectors of ``mean_k g_k g_k^T`` with the predicted gradients ``g_k`` at the samples, in
     standard deviations of the inputs and of the values. A direction is named by its three largest components, if they
-    are at least 0.1. If the first shares add up to nearly one, the function depends on few combinations of the inputs.
+    are at least 0.1. Directions with shares that round to 0.0% are not shown. If the first shares add up to nearly one,
+    the function depends on few combinations of the inputs.
 
     Parameters
     ----------
@@ -133,10 +135,13 @@ def active_directions(
     if not is_whole(n_directions):
         raise ValueError(f"`n_directions` must be a whole number >= 1, got {n_directions!r}")
     found = Sensitivity.of(model, X, output)
-    shares = found.shares[:n_directions]
-    texts = ([_combination(each, names, most) for each in found.directions[:n_directions]] for most in (20, 10))
-    labels, shorter = ([f"{share:.1%}: {text}" for share, text in zip(shares, row, strict=True)] for row in texts)
-    labels = shorter if max(map(len, labels)) > LONGEST else labels
+    shares = found.shares[: min(n_directions, int(np.sum(found.shares >= LEAST)) or n_directions)]
+    names = without_units(names)
+    for most in (30, 20, 14, 10):
+        texts = [_combination(each, names, most) for each in found.directions[: len(shares)]]
+        labels = [f"{share:.1%}: {text}" for share, text in zip(shares, texts, strict=True)]
+        if max(map(len, labels)) <= LONGEST:
+            break
     ax = axes_or_current(ax)
     ax.barh(range(len(shares)), shares, height=0.42, color=style_of("nonlocal").color)
     for row, label in enumerate(labels):  # above the bars: beside them, labels would leave no room

@@ -118,7 +118,7 @@ def _format_axes(panels: Any, values: Array | None) -> None:
         ax.set_ylim(limits.min(), limits.max())
         ax.margins(x=0.03)
         ax.locator_params(axis="x", nbins=4)
-        ax.ticklabel_format(axis="x", scilimits=(-3, 4))  # 100000 and 150000 would overlap
+        ax.ticklabel_format(axis="x", scilimits=(-3, 6), useOffset=False)
 
 
 def _panels(axes: Any, n: int) -> Any:

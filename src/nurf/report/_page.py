@@ -192,7 +192,14 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "percent": percent, "r2": r2, "cell": cell}
+    environment.filters |= {
+        "number": number,
+        "percent": percent,
+        "r2": r2,
+        "cell": cell,
+        "listed": listed,
+        "sentence": sentence,
+    }
     program, reason = explore.script(model)
     facts = None if evidence is None or reason else _facts(model, evidence, names, title)
     return environment.get_template("report.html.j2").render(
@@ -271,11 +278,32 @@ def percent(x: float) -> str:
 
 
 def r2(x: float) -> str:
-    """Return a coefficient of determination, as the difference from one if that is small.
+    """Return a coefficient of determination with three digits, or with as many as show that it is not one.
 
-    >>> r2(0.98765), r2(0.999999)
-    ('0.988', '1 − 1e-06')
+    >>> r2(0.98765), r2(0.99996), r2(1 - 1e-9)
+    ('0.988', '0.99996', '> 0.999999')
     """
     if not np.isfinite(x):
         return "–"
-    return f"1 − {1 - x:.1g}" if 0.9995 < x < 1 else f"{x:.3g}"
+    if not 0.9995 < x < 1:
+        return f"{x:.3g}"
+    return "> 0.999999" if x > 0.999999 else f"{x:.{int(np.ceil(-np.log10(1 - x)))}f}"
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Return names as a list in a sentence, of which all after the first ``most`` are only counted.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b", "c", "d"], 2)
+    ('a', 'a, b and c', 'a, b and 2 more inputs')
+    """
+    parts = list(names) if len(names) <= most else [*names[:most], f"{len(names) - most} more inputs"]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def sentence(text: str) -> str:
+    """Return a text that can begin a sentence: "the" with a capital, the names of outputs as they are.
+
+    >>> sentence("the gradients explain the values"), sentence("lift: the gradients")
+    ('The gradients explain the values', 'lift: the gradients')
+    """
+    return "T" + text[1:] if text.startswith("the ") else text

@@ -41,7 +41,7 @@ class Axis {
   }
   straight(count) {
     const span = this.end - this.start, power = 10 ** Math.floor(Math.log10(span / count));
-    const step = [1, 2, 5, 10].map((m) => m * power).find((s) => span / s <= count);
+    const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => span / s <= count);
     const first = Math.ceil(this.start / step - 1e-9);
     const found = [];
     for (let i = first; i * step <= this.end + 1e-9 * span; i++) found.push(Number((i * step).toPrecision(12)));

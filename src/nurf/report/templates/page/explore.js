@@ -14,9 +14,9 @@ function outputAxis(k, others) {
 }
 
 function aboutBands() {
-  if (hasStd) return "Bands are 1.645 standard deviations of a new measurement to both sides, which hold nine of ten values. ";
+  if (hasStd) return "Bands extend 1.645 standard deviations of a new measurement to both sides, and contain nine of ten values. ";
   if (DATA.outputs.some(({ error }) => error === null)) return "There are too few samples for bands. ";
-  return "Bands are 1.645 estimated errors to both sides, the same everywhere: the standard deviation is too large for a page. ";
+  return "Bands extend 1.645 estimated errors to both sides, the same everywhere, as the standard deviation takes too much memory for a page. ";
 }
 
 let newest = 0;

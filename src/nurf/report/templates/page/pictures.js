@@ -53,7 +53,7 @@ class Panel {
       const x = this.x(across.place(tick));
       parts.push(shape("path", { d: `M${x},${bottom}v4`, stroke: "currentColor" }), text(x, bottom + 15, show(tick, 4), "middle"));
     }
-    for (const tick of up.ticks(5)) {
+    for (const tick of up.ticks(6)) {
       const y = this.y(up.place(tick));
       parts.push(shape("path", { d: `M${left},${y}h-4`, stroke: "currentColor" }), text(left - 6, y + 4, show(tick, 4), "end"));
     }
@@ -137,6 +137,7 @@ class HeatMap extends Panel {
     heights.forEach((y, i) => image.data.set([...colour(axis.place(y)), 255], 4 * i));
     context.putImageData(image, 0, 0);
     const { width, height } = this.inner;
+    this.figure.firstChild.textContent = `heat map of ${DATA.outputs[k].name}`;
     this.drawFrame(INPUT_AXES[a], INPUT_AXES[b], [DATA.inputs[a].name, DATA.inputs[b].name]);
     const href = this.canvas.toDataURL("image/png");
     this.back.replaceChildren(shape("image", { x: PANEL.left, y: PANEL.top, width, height, href, preserveAspectRatio: "none" }));
