@@ -248,5 +248,5 @@ def test_tables_reports_and_pictures():
     table = found.table()
     assert list(table["input"]) == ["x0", "x1"]
     assert_allclose(table["design_point"], [1.8, 2.4], atol=0.01)
-    assert "design point at 3.00" in str(found.report())
+    assert "3.00 from the centre" in str(found.report())
     assert found.plot(Figure().subplots()).get_xlabel() == "reliability index"

@@ -746,6 +746,13 @@ def test_the_chosen_engine_stands_out_and_one_without_an_estimate_is_named(ax):
     assert len(set(others)) == 1
 
 
+def test_errors_over_decades_have_a_logarithmic_axis(ax):
+    board = Leaderboard((Standing("wide", 1e-9, 1.0, "chosen"), Standing("sampled", 1e-3, 2.0, "")))
+    plots.leaderboard(board, ax=ax)
+    assert ax.get_xscale() == "log"
+    assert [text.get_text() for text in ax.texts] == ["1e-09", "0.001"]
+
+
 # heat maps and loss curves
 
 

@@ -45,7 +45,7 @@ nurf fit samples.csv --target y --gradients "dy_*" --out model.nurf
 nurf report model.nurf"""
 
 app = typer.Typer(
-    help="Surrogate models from values and derivatives. Exit codes: 0 all is well, 1 an error or wrong "
+    help="Surrogate models from values and derivatives. Exit codes: 0 success, 1 an error or wrong "
     "gradients that `check` found, 2 wrong usage. --debug, anywhere, shows tracebacks.",
     epilog=EPILOG,
     no_args_is_help=True,

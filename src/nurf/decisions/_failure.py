@@ -75,7 +75,7 @@ class Failure:
         ]
         for point, distance in zip(self.design_points, self.distances, strict=True):
             where = ", ".join(f"{name} = {x:.4g}" for name, x in zip(self.names, point, strict=True))
-            lines.append((f"design point at {distance:.2f}", where))
+            lines.append(("design point", f"{where}; {distance:.2f} from the centre in standard normal space"))
         if not len(self.distances):
             lines.append(("design points", "none: the model does not reach the limits"))
         title = f"Probability that limits are exceeded, with 90% intervals from {len(self.probability.answers)} draws"

@@ -11,9 +11,13 @@ from nurf.plots._bars import draw_bars
 from nurf.plots._relevance import OTHERS
 from nurf.plots._style import style_of
 
+FAR = 20.0  # ratio of errors from which the scale is logarithmic
+
 
 def leaderboard(board: Leaderboard, *, ax: Axes | None = None) -> Axes:
     """Plot the estimated errors of all engines as bars, the chosen engine on top and in colour.
+
+    The scale is logarithmic if the errors differ by more than a factor of twenty.
 
     Parameters
     ----------
@@ -32,5 +36,9 @@ def leaderboard(board: Leaderboard, *, ax: Axes | None = None) -> Axes:
     colors = [style_of("nonlocal").color] + [OTHERS] * (len(board) - 1)
     words = [f"{error:.2g}" if finite else "no estimate" for error, finite in zip(errors, known, strict=True)]
     draw_bars(ax, [row.engine for row in board], np.where(known, errors, 0.0), colors, words)
+    low, high = errors.min(), errors.max()
+    if known.all() and low > 0 and high > FAR * low:  # on a linear axis, the bar of the chosen engine has no length
+        ax.set(xscale="log", xlim=(low / 3, high * (high / low) ** 0.4))
+        ax.locator_params(axis="x", numticks=5)
     ax.set_xlabel("estimated error (standard deviations)")
     return ax

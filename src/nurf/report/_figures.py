@@ -21,7 +21,13 @@ from nurf.plots._hyperplanes import section
 from nurf.plots._sensitivity import Sensitivity
 from nurf.report._evidence import Evidence
 
-SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "nurf", "font.size": 9.0, "font.family": "sans-serif"}
+SETTINGS = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "nurf",
+    "font.size": 9.0,
+    "font.family": "sans-serif",
+    "legend.frameon": False,  # a white frame would hide the text in dark colours
+}
 SMALL, SQUARE = (3.7, 2.7), (3.7, 3.5)  # inches: readable in a column of a phone
 COLOR = plots.style_of("nonlocal").color
 FEW = 500  # points that are drawn as shapes, which follow the colours of the page; more points are drawn as pixels
