@@ -226,7 +226,7 @@ class LinearRows:
 
 
 def changes(rows: Floats | Index) -> Index:
-    """Return where a row differs from the row before, the first one included."""
+    """Return a mask of the rows that differ from the previous row; the first row always does."""
     if not len(rows):
         return np.empty(0, np.int64)
     differs = np.any(rows[1:] != rows[:-1], axis=1)

@@ -1,4 +1,4 @@
-"""Samples of a density by Hamiltonian Monte Carlo with several chains at once, and how far they can be trusted."""
+"""Samples of a density by Hamiltonian Monte Carlo with several chains, and convergence diagnostics."""
 
 from __future__ import annotations
 

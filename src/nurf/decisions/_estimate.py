@@ -95,7 +95,7 @@ class Estimate:
 
 
 def deviation(values: Array, axis: int, ddof: int = 0) -> Array:
-    """Return standard deviations along an axis, also of values whose squares are no floats."""
+    """Return standard deviations along an axis, without overflow of squares."""
     size = np.abs(values).max(initial=0.0) or 1.0
     return np.asarray((values / size).std(axis=axis, ddof=ddof) * size)
 

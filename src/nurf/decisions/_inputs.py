@@ -43,7 +43,7 @@ def data_box(model: Any) -> tuple[Array, Array]:
 
 
 def require_power(n_points: Any) -> int:
-    """Return the number of points of each set; raise an error if it is no power of two, or too small."""
+    """Return the number of points of each set; raise an error unless it is a large enough power of two."""
     if not (is_whole(n_points) and n_points >= 2 * REPLICATES and int(n_points) & (int(n_points) - 1) == 0):
         raise ValueError(f"`n_points` must be a power of two of at least {2 * REPLICATES}, got {n_points!r}")
     return int(n_points) // REPLICATES

@@ -1,4 +1,4 @@
-"""The inputs among which an optimum is searched: boxes, and levels of inputs that take only some values."""
+"""The space in which an optimum is searched: a box, and levels of discrete inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nurf.decisions._models import whole_inputs
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """A box, mapped to the unit cube, some of whose inputs take only some values.
+    """A box, mapped to the unit cube, with levels for discrete inputs.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Space:
 
     @property
     def moves(self) -> Mask:
-        """Whether inputs take all values between their ends, of shape (d,)."""
+        """A mask of the continuous inputs, of shape (d,)."""
         return ~np.isin(np.arange(len(self.low)), list(self.levels))
 
     @property

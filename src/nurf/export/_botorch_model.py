@@ -25,7 +25,7 @@ class NurfModel(Model, FantasizeMixin):  # type: ignore[misc]
     regressor : regressor
         A fitted regressor.
     draws : Draws
-        Draws of it, whose differences from their mean are ``phi``.
+        Draws of the regressor. Their differences from the mean are ``phi``.
     known : Known, optional
         Further observations.
     """

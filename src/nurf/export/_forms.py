@@ -132,7 +132,7 @@ class Form:
         return x - p["center"]
 
     def _inner_value(self, p: Arrays, z: Any, f: Elementary) -> Any:
-        """Return the values between the curves."""
+        """Return the values of the network: after the curves of the inputs, before the curves of the outputs."""
         total = self.core.value(p, z, f) + z @ p["slopes"] + p["constant"]
         if not len(self.factors):
             return total
@@ -143,7 +143,7 @@ class Form:
         return total + product @ p["products"]
 
     def _inner_gradient(self, p: Arrays, z: Any, f: Elementary) -> Any:
-        """Return the gradients between the curves."""
+        """Return the gradients of the network: with respect to transformed inputs, before the curves of the outputs."""
         total = self.core.gradient(p, z, f) + p["slopes"].T
         factors = self._factors(p, z)
         for i in range(len(factors)):

@@ -1,4 +1,4 @@
-"""Derivatives of which operators are made, as products of directions."""
+"""Derivatives in operators, as products of directions."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def place_of(name: Name, d: int, names: Sequence[Any] | None) -> int:
 
 
 def checked_names(inputs: Sequence[Any]) -> tuple[Name, ...]:
-    """Return names or numbers of inputs; raise an error if one is neither."""
+    """Return names or numbers of inputs unchanged; raise an error for other types."""
     for name in inputs:
         whole = isinstance(name, Integral) and not isinstance(name, bool) and int(name) >= 0
         if not (whole or isinstance(name, str)):

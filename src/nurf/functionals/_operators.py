@@ -130,7 +130,7 @@ class Operator:
         return self * (1 / float(numbers) if numbers.ndim == 0 else 1 / numbers)
 
     def at(self, points: Any) -> Operator:
-        """Return the operator at points of its own instead of the points of the rows.
+        """Return the operator at given points instead of the points of the rows.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class Operator:
         return np.asarray(found.reshape(len(X), *network.output_shape))
 
     def points(self, at: Any, d: int) -> Array:
-        """Return the points of the rows, of shape (n, d); of operators that need none, a point for each row."""
+        """Return the points of the rows, of shape (n, d); one point for each row if the operator needs none."""
         counts = set().union(*(term.row_counts for term in self.terms))
         if at is not None:
             X = np.atleast_2d(as_finite("at", at))

@@ -1,4 +1,4 @@
-"""Rows of data: an operator, points, and the values that it has there."""
+"""Rows of data: an operator, points, and its values there."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class RowSet:
 
     @classmethod
     def of(cls, functionals: Any, names: Sequence[Any] | None = None) -> RowSet:
-        """Return the rows of an argument; raise an error if it is no list of rows."""
+        """Return the rows in an argument; raise an error if it is not a list of rows."""
         items = (functionals,) if isinstance(functionals, Rows) else functionals
         listed = isinstance(items, Sequence) and not isinstance(items, str)
         if not listed or not all(isinstance(item, Rows) for item in items):

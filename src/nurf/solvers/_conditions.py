@@ -1,4 +1,4 @@
-"""Fits that meet inequalities: the nearest one that meets them at virtual points, which are added where it fails.
+"""The nearest fit that meets inequalities, imposed at virtual points where the fit violates them.
 
 With a fit ``f`` of which plausible changes are ``sum_a x_a g_a`` with the cost ``|x|^2 / 2`` (coefficients in units of
 their posterior deviations, or a process given its rows), the conditions ``s L_i (f + sum_a x_a g_a) >= b_i`` at virtual

@@ -1,4 +1,4 @@
-"""Which runs come next."""
+"""The choice of the next runs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ NOISY = 1e-4  # share of the variance of the values from which on runs may be re
 
 @dataclass(frozen=True)
 class Costs:
-    """What runs cost, by what they compute: "value", or "gradient" for both; empty if that is not asked."""
+    """Costs of runs by kind: "value", or "gradient" for both; empty if costs do not matter."""
 
     by_kind: dict[str, float]
 
     @classmethod
     def of(cls, given: Any) -> Costs:
-        """Return the costs that a user gives."""
+        """Return the costs in an argument of a user."""
         if given is None:
             return cls({})
         if not (isinstance(given, Mapping) and given and set(given) <= {VALUE, GRADIENT}):
@@ -39,14 +39,14 @@ class Costs:
         return cls({kind: float(cost) for kind, cost in given.items()})
 
     def typical(self, d: int) -> str:
-        """Return the kind of run with the most numbers for its costs, which is best as long as there is no model."""
+        """Return the kind of run with the most numbers per cost, which is used until there is a model."""
         numbers = {VALUE: 1, GRADIENT: 1 + d}
         return max(self.by_kind, key=lambda kind: numbers[kind] / self.by_kind[kind], default=VALUE)
 
 
 @dataclass(frozen=True, eq=False)
 class Chooser:
-    """Chooses the runs that are worth most for a goal.
+    """The choice of the runs that help most to reach a goal.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Chooser:
     costs: Costs
 
     def choose(self, n: int) -> tuple[Array, list[str]]:
-        """Return at most ``n`` points (n, d), each chosen given the ones before, and what to compute at each."""
+        """Return at most ``n`` points (n, d), each chosen given the previous points, and the kind of run at each."""
         question = self.goal.question(self.view)
         ensemble, X = self._prepared(question)
         free, works = self._fresh(X), self.view.works(X)
@@ -84,7 +84,7 @@ class Chooser:
         return X[chosen], computed
 
     def _best_kind(self, ensemble: Ensemble, x: Array) -> tuple[str, Ensemble]:
-        """Return the kind of run that is worth its costs at a point (d,), and the ensemble after it."""
+        """Return the best kind of run for its cost at a point (d,), and the ensemble after this run."""
         if not self.costs.by_kind:
             return VALUE, self.given(ensemble, x, self.view.data.gradients is not None)
         found = {kind: self.given(ensemble, x, kind == GRADIENT) for kind in self.costs.by_kind}
@@ -105,7 +105,7 @@ class Chooser:
         return ensemble.given(values - values.mean(axis=0), noise)
 
     def _prepared(self, question: Question) -> tuple[Ensemble, Array]:
-        """Return the ensemble given the runs that are not told yet, and the candidates."""
+        """Return the ensemble given the runs without results yet, and the candidates."""
         X, draws, noise = question.candidates, self.view.draws, self.view.noise
         ensemble = Ensemble.of(draws, X, question.targets, noise)
         if question.answers is not None:
@@ -121,7 +121,7 @@ class Chooser:
         return ensemble, X
 
     def _fresh(self, X: Array) -> Mask:
-        """Return which candidates (m, d) are no repetition of a run; noisy runs may be repeated."""
+        """Return a mask (m,) of the candidates (m, d) that do not repeat a run; noisy runs may be repeated."""
         if self._is_noisy or not len(self.taken):
             return np.ones(len(X), bool)
         return apart(self.view.space, X, self.taken)
@@ -133,13 +133,13 @@ class Chooser:
 
 
 def apart(space: Space, X: Array, others: Array) -> Mask:
-    """Return which inputs (m, d) differ from all others (p, d)."""
+    """Return a mask (m,) of the inputs (m, d) that differ from all of the others (p, d)."""
     distances = KDTree(space.to_unit(others)).query(space.to_unit(X), p=np.inf)[0]
     return np.asarray(distances > APART)
 
 
 def filling(space: Space, candidates: Array, taken: Array, n: int) -> Array:
-    """Return at most ``n`` of the candidates (m, d): the farthest ones from all runs (q, d) and from each other."""
+    """Return at most ``n`` of the candidates (m, d): the farthest from all runs (q, d) and from each other."""
     U, found = space.to_unit(candidates), []
     distances = np.full(len(U), np.inf)
     if len(taken):

@@ -22,7 +22,7 @@ SHOWN = 300  # characters of what a command wrote, in messages
 
 @dataclass(frozen=True)
 class Command:
-    """A simulator that is a program: a callable for ``study.run``.
+    """A program as a simulator: a callable for ``study.run``.
 
     The program is started without a shell. Its output is read as follows: without ``parse`` the last line is JSON (a
     number, a list of values, or an object with "y" and "gradients"), or numbers between blanks or commas, which are the
@@ -57,7 +57,7 @@ class Command:
             raise ValueError(f"`parse` must have groups for the values, such as '= (.*)', got {self.parse!r}")
 
     def require(self, names: Sequence[str]) -> None:
-        """Raise an error if the command has places for inputs that do not exist."""
+        """Raise an error if the command has placeholders for inputs that do not exist."""
         unknown = [name for name in PLACE.findall(self.text) if name not in names]
         if unknown:
             raise ValueError(f"a command may have the inputs {list(names)}, got {{{unknown[0]}}}")

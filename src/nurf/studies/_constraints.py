@@ -33,7 +33,7 @@ class Constraints:
 
     @classmethod
     def of(cls, texts: Any, free: Sequence[str], fixed: Mapping[str, float]) -> Constraints:
-        """Return the inequalities of texts over inputs that vary and fixed ones."""
+        """Return the inequalities in texts, over varying and fixed inputs."""
         if isinstance(texts, str) or not isinstance(texts, Sequence) or not all(isinstance(t, str) for t in texts):
             raise ValueError(f"`constraints` must be a list of texts {EXAMPLE}, got {texts!r}")
         rows = [row for text in texts for row in _rows(text, {**dict.fromkeys(free), **fixed})]
@@ -44,7 +44,7 @@ class Constraints:
         return cls(tuple(texts), matrix, -np.array(constants, float))
 
     def met(self, X: Array) -> Mask:
-        """Return whether inputs (m, d) meet all of them."""
+        """Return a mask (m,) of the inputs (m, d) that meet all constraints."""
         room = ROOM * (np.abs(X) @ np.abs(self.matrix).T + np.abs(self.bounds))
         return np.asarray(np.all(self.bounds + room >= X @ self.matrix.T, axis=1))
 

@@ -1,4 +1,4 @@
-"""Initial designs: points that fill the inputs, of which the first ones stay when more are added."""
+"""Initial designs: space-filling points, whose first points remain if more are added."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def sequence(space: Space, n: int, kind: Any, seed: int, wider: float = 1.0) -> 
 
 
 def widened(U: Array, factor: float) -> Array:
-    """Return uniform variables whose normal scores are larger by a factor."""
+    """Return uniform variables whose normal scores are multiplied by a factor."""
     return U if factor == 1 else np.asarray(ndtr(factor * ndtri(np.clip(U, INNER, 1 - INNER))))
 
 
@@ -108,7 +108,7 @@ def latin(d: int, size: int, seed: int) -> Array:
 
 
 def _taken(U: Array, m: int) -> Array:
-    """Return how many points are in each of ``m`` parts of each input, of shape (m, d)."""
+    """Return the numbers of points in each of ``m`` parts of each input, of shape (m, d)."""
     counts = np.zeros((m, U.shape[1]), int)
     np.add.at(counts, (np.minimum((m * U).astype(int), m - 1), np.arange(U.shape[1])), 1)
     return counts

@@ -1,4 +1,4 @@
-"""What is not known yet, as differences of draws from the fit, and how it shrinks with further runs."""
+"""The uncertainty of a model, as differences of draws from the fit, and its reduction by further runs."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Ensemble:
         return np.asarray(np.maximum(variances + self.noise, least))
 
     def reductions(self, output: int) -> Array:
-        """Return by how much the variance of an output at each target shrinks with a value at each candidate, (m, t).
+        """Return the reductions (m, t) of the variance of an output at each target by a value at each candidate.
 
         Chance correlations of independent draws are subtracted: they are ``var var / n`` in the mean.
         """

@@ -1,4 +1,4 @@
-"""Where the simulator fails: the probability that a run ends with a value."""
+"""The probability that a run of the simulator ends with a value."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Failing:
 
     @classmethod
     def of(cls, runs: Sequence[Run], space: Space) -> Failing:
-        """Return the probabilities that runs which ended suggest."""
+        """Return the probabilities, fitted to the runs that ended."""
         ended = [run for run in runs if run.state in (DONE, FAILED)]
         X = as_array(ended, "x").reshape(-1, space.dimension)
         failed = np.array([run.state == FAILED for run in ended], bool)
@@ -48,13 +48,13 @@ class Failing:
         return cls(space, X, failed, classifier)
 
     def works(self, X: Array) -> Array:
-        """Return the probabilities (m,) of a value."""
+        """Return the probabilities (m,) that runs at inputs end with a value."""
         if self.classifier is None:
             return np.ones(len(X))
         return np.asarray(self.classifier.predict_proba(self.space.to_unit(X))[:, 0])
 
     def describe(self) -> str:
-        """Return how many runs failed, and beyond which limit of one input most of them are."""
+        """Return a text: the number of failed runs, and the limit of one input beyond which most of them lie."""
         total, n = int(self.failed.sum()), len(self.failed)
         text = f"{total} of {n} runs"
         if self.classifier is None:

@@ -1,4 +1,4 @@
-"""What the runs of a study tell: its model, and the answer to its question."""
+"""The model of the runs of a study, and the answer to its question."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Knowledge:
         return model
 
     def answer(self) -> Answer | None:
-        """Return the answer to the question, or None if there are too few runs; it is written to the file."""
+        """Return the answer to the question, and write it to the file; None if there are too few runs."""
         model, runs = self.learn()
         if model is None:
             return None
@@ -70,13 +70,13 @@ class Knowledge:
         return self.answered[1]
 
     def losses(self) -> dict[int, float]:
-        """Return the losses of the answers by the numbers of runs."""
+        """Return a dict from numbers of runs to losses of the answers."""
         self.answer()
         found = {n: answer["loss"] for n, answer in self.store.answers().items()}
         return {n: np.inf if loss is None else float(loss) for n, loss in found.items()}
 
     def view(self, runs: Sequence[Run]) -> View:
-        """Return what the goal sees: the last model, and draws that belong to the number of all runs."""
+        """Return the view of the goal: the last model, and draws with a seed from the number of all runs."""
         model, data, rng = self.learner.model, self.learner.data, self.plan.rng(len(runs))
         if data is None:
             raise ValueError(f"a model needs at least {LEAST} runs with values")

@@ -1,4 +1,4 @@
-"""The model of a study: fitted anew when there are many more runs, and updated in between."""
+"""The model of a study: refitted after many more runs, and updated in between."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Data:
 
 @dataclass(eq=False)
 class Learner:
-    """Fits the model of a study to its runs.
+    """The model of a study, and its fits to the runs.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Learner:
     notes: tuple[str, ...] = field(default=())
 
     def learn(self, data: Data) -> Any:
-        """Return the model of the data: the last one, the last one updated, or a new one."""
+        """Return the model of the data: the previous model, updated if needed, or a new fit."""
         if self.data is not None and self.data.runs == data.runs:
             return self.model
         if len(data) < LEAST:

@@ -11,7 +11,7 @@ from nurf.studies._study import Study
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return the fitted model of a file that ``model.save(path)`` wrote, or the study of a file.
+    """Return the fitted model in a file that ``model.save(path)`` wrote, or the study in a file.
 
     Nothing in the file is run: it holds numbers, and names of classes out of a fixed list. A study stays in its
     file: all further runs are written there.

@@ -1,4 +1,4 @@
-"""What a study runs next: its initial design, points for its goal, and points that fill the space."""
+"""The next runs of a study: its initial design, points for its goal, and space-filling points."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILLERS = 512  # points, of which the farthest from all runs fill the space
 
 @dataclass(frozen=True)
 class Plan:
-    """How the runs of a study are planned.
+    """Parameters of the plan of the runs of a study.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Plan:
 
     @classmethod
     def of(cls, d: int, n_initial: Any, design: Any, filling: Any, max_runs: Any, seed: int) -> Plan:
-        """Return the plan that a user gives for ``d`` inputs that vary."""
+        """Return the plan for ``d`` varying inputs, from the arguments of a user."""
         n_initial = min(max(5, 2 * d + 2), MOST_INITIAL) if n_initial is None else n_initial
         require_count("n_initial", n_initial)
         if max_runs is not None:
@@ -55,13 +55,13 @@ class Plan:
         return cls(int(n_initial), design, float(filling), None if max_runs is None else int(max_runs), seed)
 
     def rng(self, n: int) -> np.random.Generator:
-        """Return the generator that belongs to a number of runs."""
+        """Return the random generator for a number of runs."""
         return np.random.default_rng([self.seed, n])
 
 
 @dataclass(frozen=True, eq=False)
 class Planner:
-    """Chooses the next runs of a study.
+    """The choice of the next runs of a study.
 
     Parameters
     ----------
@@ -95,14 +95,14 @@ class Planner:
         return chosen
 
     def exhausted(self, runs: Sequence[Run]) -> bool:
-        """Return whether all combinations of levels are taken."""
+        """Return whether all combinations of levels have been used."""
         if not self.space.discrete.all() or not runs:
             return False
         X = as_array(runs, "x").reshape(-1, self.space.dimension)
         return not apart(self.space, self._fillers(self.plan.rng(0)), X).any()
 
     def _left(self, runs: Sequence[Run]) -> int:
-        """Return how many points of the initial design are left; runs from elsewhere count."""
+        """Return the number of points of the initial design that are left; other runs count as well."""
         return max(0, self.plan.n_initial - sum(run.origin != "goal" for run in runs))
 
     def _designed(self, taken: Array, n: int) -> Array:
@@ -115,7 +115,7 @@ class Planner:
         return X[fresh][:n]
 
     def _due(self, runs: Sequence[Run], n: int) -> int:
-        """Return how many of the next ``n`` points fill the space."""
+        """Return the number of space-filling points among the next ``n``."""
         later, share = sum(run.origin in ("goal", "filling") for run in runs), self.plan.filling
         return int(np.floor((later + n) * share)) - int(np.floor(later * share))
 
@@ -125,7 +125,7 @@ class Planner:
     def _best(
         self, look: Callable[[], View], runs: Sequence[Run], taken: Array, n: int, costs: Costs
     ) -> tuple[Array, list[str]]:
-        """Return the points that are worth most for the goal, at most ``n``, and what to compute there."""
+        """Return at most ``n`` points that help most to reach the goal, and the kind of run at each."""
         if not n:
             return taken[:0], []
         view = look()
@@ -136,6 +136,6 @@ class Planner:
 
 
 def require_count(name: str, value: Any) -> None:
-    """Raise an error if a value is not a whole number from 1 on."""
+    """Raise an error unless a value is a whole number >= 1."""
     if not is_whole(value):
         raise ValueError(f"`{name}` must be a whole number >= 1, got {value!r}")

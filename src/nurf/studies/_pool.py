@@ -1,4 +1,4 @@
-"""Runs of a simulator that are under way at once, with time limits, and workers that may die."""
+"""Concurrent runs of a simulator, with time limits, on workers that may die."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_TEXT = 500  # characters of a message
 
 
 class Executor(Protocol):
-    """What runs functions: an executor of ``concurrent.futures`` or loky, or a client of Dask."""
+    """The protocol of executors: of ``concurrent.futures`` or loky, or a client of Dask."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
         """Start a call, and return its future."""
@@ -25,7 +25,7 @@ class Executor(Protocol):
 
 
 class Inline:
-    """Runs functions at once in this process."""
+    """An executor that calls functions immediately, in this process."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         """Call the function, and return a future that is done."""
@@ -39,7 +39,7 @@ class Inline:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of the simulator returned.
+    """The outcome of a run of the simulator.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Outcome:
 
 
 def called(simulator: Callable[..., Any], point: dict[str, float], options: dict[str, Any]) -> Outcome:
-    """Return the outcome of a simulator at a point, in which an exception is a message."""
+    """Return the outcome of a simulator at a point; an exception becomes a message."""
     start = time.perf_counter()
     try:
         value, message = simulator(point, **options), None
@@ -67,7 +67,7 @@ def called(simulator: Callable[..., Any], point: dict[str, float], options: dict
 
 @dataclass(eq=False)
 class Pool:
-    """Runs of a simulator that are under way.
+    """The unfinished runs of a simulator.
 
     If a run takes longer than ``timeout``, it is given up; its worker is lost until it returns. When all workers are
     lost, or one of them broke, an executor of one's own is replaced, and the runs that were under way start again: one
@@ -90,7 +90,7 @@ class Pool:
 
     @classmethod
     def of(cls, simulator: Any, n_jobs: Any, executor: Any, timeout: Any) -> Pool:
-        """Return the pool of what a user gives; without an executor, more than one run at a time are processes."""
+        """Return the pool for the arguments of a user; concurrent runs without an executor use processes."""
         if not callable(simulator):
             raise TypeError(f"`simulator` must be callable, got {simulator!r}")
         require_count("n_jobs", n_jobs)
@@ -107,7 +107,7 @@ class Pool:
 
     @property
     def busy(self) -> bool:
-        """Whether a run is under way or waits."""
+        """Whether a run is unfinished."""
         return bool(self.under_way or self.waiting)
 
     def start(self, run: Run, point: dict[str, float], options: dict[str, Any]) -> None:
@@ -115,7 +115,7 @@ class Pool:
         self.waiting.append((run, point, options))
 
     def ended(self) -> list[tuple[Run, Outcome]]:
-        """Wait for a run to end, and return those that ended."""
+        """Wait until a run ends, and return the runs that have ended."""
         pause = POLL[0]
         while True:
             self._submit()
@@ -127,7 +127,7 @@ class Pool:
             pause = min(2 * pause, POLL[1])
 
     def close(self) -> None:
-        """Stop the executor, if it is one's own; runs that are under way are killed."""
+        """Stop the executor if the pool made it; unfinished runs are killed."""
         self.under_way.clear()
         if self.own:
             stopped(self.executor)
@@ -151,7 +151,7 @@ class Pool:
         return bool(future.done()) or (self.timeout is not None and time.monotonic() - start > self.timeout)
 
     def _finished(self, number: int) -> tuple[Run, Outcome] | None:
-        """Return a run that is over with its outcome, or None if it starts again."""
+        """Return a finished run with its outcome, or None if it starts again."""
         if number not in self.under_way:
             return None
         future, start, given = self.under_way.pop(number)
@@ -178,7 +178,7 @@ class Pool:
         return given[0], outcome
 
     def _renew(self) -> None:
-        """Replace the executor, and let runs that are under way start again."""
+        """Replace the executor, and restart unfinished runs."""
         if not self.own:
             raise RuntimeError("the executor is broken, or all its workers run longer than `timeout`")
         stopped(self.executor)
@@ -198,7 +198,7 @@ def stopped(executor: Any) -> None:
 
 
 def workers(n_jobs: int) -> Callable[[], Executor]:
-    """Return a function that makes an executor: processes of loky, to which functions of a notebook can be sent."""
+    """Return a function that makes an executor with processes of loky, which accept functions of a notebook."""
     if n_jobs == 1:
         return Inline
 

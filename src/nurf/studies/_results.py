@@ -1,4 +1,4 @@
-"""Results of runs as users give them."""
+"""Results of runs, from the arguments of ``tell``."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _equal(old: Run, new: Run) -> bool:
 
 
 def _values(y: Any, n: int, X: Any) -> tuple[Array, tuple[str, ...] | None]:
-    """Return values (n, k), and the names of the outputs if they have some."""
+    """Return values (n, k), and the names of the outputs, if any."""
     y = _ordered("y", y, X)
     names = tuple(map(str, y.columns)) if hasattr(y, "columns") else None
     if names is None and isinstance(getattr(y, "name", None), str):
@@ -119,7 +119,7 @@ def _slopes(gradients: Any, shape: tuple[int, ...], space: Space, X: Any) -> Arr
 
 
 def _ordered(name: str, table: Any, X: Any) -> Any:
-    """Return the rows of a frame or series in the order of the index of ``X``, if both have one."""
+    """Return the rows of a frame or series, in the order of the index of ``X`` if both have an index."""
     index: Any = getattr(X, "index", None)
     own: Any = getattr(table, "index", None)
     if not (hasattr(index, "equals") and hasattr(own, "equals")) or index.equals(own):

@@ -1,4 +1,4 @@
-"""Runs a simulator for a study until it is done, and writes what comes back, failures too."""
+"""The loop that runs a simulator for a study until it is done, and writes results and failures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BEATS = 10  # signs of life in this time
 
 @dataclass(frozen=True, eq=False)
 class Runner:
-    """Runs a simulator at the points that a study asks for.
+    """The loop of a simulator over the points that a study asks for.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Runner:
     pool : Pool
         It holds the simulator.
     ask : callable
-        Maps a number and an owner to the next runs, at most as many, which are written.
+        A function of a number and an owner that writes and returns the next runs, at most this number.
     done : callable
         Returns whether no further run is needed.
     says_what : bool
@@ -50,7 +50,7 @@ class Runner:
     says_what: bool
 
     def run(self, lease: float) -> None:
-        """Run the simulator until the study is done, first where processes that were killed left runs behind."""
+        """Run the simulator until the study is done, starting with the unfinished runs of killed processes."""
         pool, owner = self.pool, new_owner()
         try:
             with beating(self.store, owner, lease):
@@ -77,7 +77,7 @@ class Runner:
                 finish(base, ended)
 
     def _result(self, run: Run, outcome: Outcome) -> Run:
-        """Return a run that ended; it failed if there is a message or what was returned makes no sense."""
+        """Return a finished run, which failed if there is a message or the result is invalid."""
         X, message = np.array([run.x]), outcome.message
         try:
             y, gradients, cost = values_of(outcome.value) if message is None else (np.nan, None, None)
@@ -105,7 +105,7 @@ def values_of(value: Any) -> tuple[Any, Any, Any]:
 
 
 def new_owner() -> str:
-    """Return a name of this process that no other has."""
+    """Return a unique name of this process."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
@@ -113,7 +113,7 @@ RELEASED = "released"  # the owner of runs whose process gave them up
 
 
 def abandoned(run: Run, lease: float) -> bool:
-    """Return whether the process that asked for a run has ended, or gave no sign of life for ``lease`` seconds."""
+    """Return whether the process of a run has ended, or has given no sign of life for ``lease`` seconds."""
     if run.owner is None:
         return False
     if run.owner == RELEASED:
@@ -124,7 +124,7 @@ def abandoned(run: Run, lease: float) -> bool:
 
 
 def _is_alive(pid: int) -> bool:
-    """Return whether a process of this machine runs; True if that cannot be told."""
+    """Return whether a process runs on this machine; True if unknown."""
     if os.name != "posix":  # os.kill would end it
         return True
     try:
@@ -138,7 +138,7 @@ def _is_alive(pid: int) -> bool:
 
 @contextlib.contextmanager
 def beating(store: Store, owner: str, lease: float) -> Iterator[None]:
-    """Give signs of life as long as the block runs, and release the runs that are left at its end."""
+    """Give signs of life while the block runs, and release its unfinished runs at the end."""
     end = threading.Event()
 
     def beat() -> None:

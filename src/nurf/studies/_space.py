@@ -1,4 +1,4 @@
-"""The inputs of a study: what varies, over which values, and what stays as it is."""
+"""The inputs of a study: varying ones with their values, and fixed ones."""
 
 from __future__ import annotations
 
@@ -79,18 +79,18 @@ class Space:
 
     @cached_property
     def logarithmic(self) -> tuple[str | None, ...]:
-        """Which inputs are modelled by their logarithms: "log" or None for each of them."""
+        """The transformations of the inputs in the model: "log" or None for each input."""
         return tuple("log" if _over_decades(each) else None for each in self.free.marginals)
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
-        """The ends of the unit cube that are searched, each of shape (d,): 0 and 1 where the inputs have ends."""
+        """The ends of the searched part of the unit cube, each of shape (d,): 0 and 1 where the inputs have ends."""
         low, high = np.array([each.support() for each in self.free.marginals], float).T
         return np.where(np.isfinite(low), 0.0, FAR), np.where(np.isfinite(high), 1.0, 1 - FAR)
 
     @cached_property
     def box(self) -> tuple[Array, Array]:
-        """The ends of the inputs that are searched, each of shape (d,)."""
+        """The ends of the searched ranges of the inputs, each of shape (d,)."""
         low, high = self.ends
         columns = [(each.ppf(a), each.ppf(b)) for each, a, b in zip(self.free.marginals, low, high, strict=True)]
         found = np.array(columns, float).T
@@ -99,7 +99,7 @@ class Space:
 
     @cached_property
     def spread(self) -> Array:
-        """The standard deviations of the inputs, of shape (d,); for those without one, the central 0.8 of them."""
+        """The standard deviations of the inputs, of shape (d,); if infinite, estimated from the central 80%."""
         found = np.array([each.std() for each in self.free.marginals], float)
         width = np.array([float(each.ppf(0.9) - each.ppf(0.1)) for each in self.free.marginals]) / 2.56
         return np.where(np.isfinite(found) & (found > 0), found, np.where(width > 0, width, 1.0))
@@ -145,7 +145,7 @@ class Space:
         return not np.array_equal(self.free.factor, np.eye(self.dimension))
 
     def allowed(self, X: Array) -> Mask:
-        """Return whether inputs (m, d) meet the constraints."""
+        """Return a mask (m,) of the inputs (m, d) that meet the constraints."""
         return self.constraints.met(X)
 
     def frame(self, X: Array, **columns: Any) -> Any:
@@ -165,7 +165,7 @@ class Space:
         return {name: free.get(name, self.fixed.get(name, np.nan)) for name in self.names}
 
     def named(self, X: Array) -> Any:
-        """Return inputs that vary (m, d) with their names: a data frame, or an array without pandas."""
+        """Return varying inputs (m, d) with their names: a data frame, or an array without pandas."""
         try:
             from pandas import DataFrame
         except ModuleNotFoundError:
@@ -173,13 +173,13 @@ class Space:
         return DataFrame(X, columns=list(self.free.names))
 
     def unused(self, name: str) -> str:
-        """Return a name for a column beside the inputs: an underscore is added as long as an input has it."""
+        """Return a name for a column beside the inputs, with underscores added if an input has the name."""
         while name in self.names:
             name += "_"
         return name
 
     def points(self, X: Any) -> Array:
-        """Return the inputs that vary (m, d) of a frame with their names, or of an array with all or only these."""
+        """Return the varying inputs (m, d) of a frame with their names, or of an array of all or of varying inputs."""
         if isinstance(X, Mapping):
             X = {name: np.atleast_1d(np.asarray(column)) for name, column in X.items()}
             columns = X
@@ -204,7 +204,7 @@ class Space:
         return array[:, [name not in self.fixed for name in self.names]]
 
     def same(self, X: Array, others: Array) -> Mask:
-        """Return which inputs (m, d) are the same as others (p, d), of shape (m, p)."""
+        """Return a mask (m, p) of the pairs of equal inputs, the rows of (m, d) and of (p, d)."""
         room = SAME * (self.spread + np.abs(others))
         return np.asarray(np.all(np.abs(X[:, None] - others) <= room, axis=-1))
 
@@ -223,7 +223,7 @@ def _over_decades(marginal: Any) -> bool:
 
 
 def _marginal(name: str, given: Any) -> Any:
-    """Return the distribution that a user gives for an input."""
+    """Return the distribution of an input, from an argument of a user."""
     if isinstance(given, rv_continuous | rv_discrete):
         if getattr(given, "numargs", 0):
             raise ValueError(
@@ -248,7 +248,7 @@ def _marginal(name: str, given: Any) -> Any:
 
 
 def levels(name: str, values: Sequence[Any]) -> Any:
-    """Return the distribution of levels that are equally probable."""
+    """Return the distribution of equally probable levels."""
     found = np.unique(as_finite(f"levels of {name}", list(values)).ravel())
     if len(found) < 2:
         raise ValueError(

@@ -22,7 +22,7 @@ def spec_of_space(space: Space) -> dict[str, Any]:
 
 
 def space_of_spec(spec: dict[str, Any]) -> Space:
-    """Return the space of what ``spec_of_space`` returned."""
+    """Return the space with a specification from ``spec_of_space``."""
     inputs = {
         name: given if isinstance(given, float | int) else _marginal(given) for name, given in spec["inputs"].items()
     }
@@ -67,5 +67,5 @@ def spec_of_model(model: Any) -> dict[str, Any] | None:
 
 
 def model_of_spec(spec: dict[str, Any] | None) -> Any:
-    """Return the regressor of what ``spec_of_model`` returned."""
+    """Return the regressor with a specification from ``spec_of_model``."""
     return None if spec is None else getattr(estimators, spec["estimator"])(**spec["parameters"])

@@ -1,4 +1,4 @@
-"""When no further run is needed."""
+"""The decision whether further runs are needed."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class Store:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Enter a transaction that no other process disturbs: all of it is written at the end, or nothing."""
+        """Enter an exclusive transaction: all of its changes are written at the end, or none."""
         with self._lock, self._connected() as base:
             base.execute("BEGIN IMMEDIATE")
             try:
@@ -193,12 +193,12 @@ class Store:
             return runs_in(base)
 
     def keep_answer(self, n_runs: int, value: dict[str, Any]) -> None:
-        """Write the answer that a number of runs gave."""
+        """Write the answer from a number of runs."""
         with self.transaction() as base:
             base.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (n_runs, json.dumps(value)))
 
     def answers(self) -> dict[int, dict[str, Any]]:
-        """Return the answers by the numbers of runs that gave them."""
+        """Return a dict from numbers of runs to answers."""
         with self.transaction() as base:
             found = base.execute("SELECT runs, value FROM answers ORDER BY runs")
             return {n_runs: json.loads(value) for n_runs, value in found}
@@ -209,12 +209,12 @@ class Store:
             base.execute("UPDATE runs SET alive = ? WHERE owner = ? AND state = ?", (time.time(), owner, ASKED))
 
     def release(self, owner: str, name: str) -> None:
-        """Give the runs that a process did not end to a new owner, by name."""
+        """Give the unfinished runs of a process to a new owner, by name."""
         with self.transaction() as base:
             base.execute("UPDATE runs SET owner = ? WHERE owner = ? AND state = ?", (name, owner, ASKED))
 
     def adopt(self, owner: str, abandoned: Any) -> list[Run]:
-        """Return runs that another process asked and abandoned; they belong to the ``owner`` from now on."""
+        """Return runs that other processes abandoned, which now belong to ``owner``."""
         with self.transaction() as base:
             found = [run for run in runs_in(base) if run.state == ASKED and run.owner and abandoned(run)]
             rows = [(owner, time.time(), run.run) for run in found]
@@ -226,7 +226,7 @@ PRAGMAS = ("application_id", "user_version")
 
 
 def _moved(temporary: Path, target: Path) -> None:
-    """Give a file its name; raise a ``FileExistsError`` if another process was faster."""
+    """Rename a new file; raise a ``FileExistsError`` if another process was faster."""
     try:
         os.link(temporary, target)
     except FileExistsError:
@@ -270,7 +270,7 @@ def _written(name: str, value: Any) -> Any:
 
 
 def _with_null(value: Any) -> Any:
-    """Return nested lists of numbers with None in place of NaN, which JSON does not know."""
+    """Return nested lists of numbers with None instead of NaN, which JSON lacks."""
     if isinstance(value, Sequence):
         return [_with_null(each) for each in value]
     return None if np.isnan(value) else float(value)

@@ -1,4 +1,4 @@
-"""Studies: where to run a simulator next, and what its runs tell."""
+"""Studies: where to run a simulator next, and the answers from its runs."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Study:
     """Runs of a simulator, a few at a time, until a question is answered.
 
     A study proposes points (``ask``), takes results in any order (``tell``), fits a model to values and gradients, and
-    says when the goal is reached (``done``). With a path, a study is a file from the start, written at each step:
-    several processes may ask and tell at once, and one that is killed loses nothing.
+    says when the goal is reached (``done``). With a path, the study is kept in a file, which is written at each step:
+    several processes may use it at once, and no result is lost if a process is killed.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Study:
         For each input a distribution of ``scipy.stats`` with its parameters, ``(low, high)`` for values in between, a
         list of levels, or a number if it does not vary.
     goal : goal of ``nurf.goals``, default ``Error(0.01)``
-        What the runs are for.
+        The question to be answered by the runs.
     path : path, optional
         The file of the study, which must not exist. ``nurf.load`` opens it again.
     constraints : sequence of str, optional
@@ -50,11 +50,11 @@ class Study:
     correlation : array of shape (d, d), optional
         The correlations of the normal scores of the inputs that vary.
     n_initial : int, optional
-        The runs of the initial design. By default two for each input that varies and two more, from 5 to 60.
+        The number of runs of the initial design. By default two for each varying input plus two, between 5 and 60.
     design : {"sobol", "latin"}, default "sobol"
         See ``nurf.studies.design``.
     filling : float, default 0.1
-        The share of later runs that fill the space, so that a wrong model cannot lock itself in.
+        The share of space-filling points among later runs, so that a wrong model is detected.
     max_runs : int, optional
         The budget: the number of runs after which the study is done.
     model : estimator, optional
@@ -103,7 +103,7 @@ class Study:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:
-        """Return the study in a file, which this process shares with others from now on."""
+        """Return the study in a file, which other processes may use at the same time."""
         study = cls.__new__(cls)
         study._open(Store.open(path))
         return study
@@ -117,7 +117,7 @@ class Study:
         self._knowledge = Knowledge(store, self._space, self._goal, self._plan, learner, entries["outputs"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of the study to a file, in one step; this study stays where it is."""
+        """Write a copy of the study to a file, atomically; this study keeps its own file."""
         self._store.save(path)
 
     @property
@@ -127,7 +127,7 @@ class Study:
 
     @property
     def varying(self) -> tuple[str, ...]:
-        """The names of the inputs that vary, which the model has."""
+        """The names of the varying inputs, which are the inputs of the model."""
         return tuple(self._space.free.names)
 
     @property
@@ -141,18 +141,19 @@ class Study:
         return self._store.path
 
     def ask(self, n: int = 1, *, costs: Any = None) -> Any:
-        """Return at most ``n`` points to run next, in the units of the inputs, and write that they are asked.
+        """Return at most ``n`` points to run next, in the units of the inputs, and record them.
 
-        First the initial design, then points that are worth most for the goal, given all runs and those that are asked
-        and not told yet; a share of them fills the space. If all combinations of levels are taken, there are fewer.
+        The first points are the initial design. Later points help most to reach the goal, given all runs, including
+        those without results yet; a share of the points fills the space. There are fewer than ``n`` points if all
+        combinations of levels have been used.
 
         Parameters
         ----------
         n : int, default 1
         costs : dict, optional
-            The costs of a run with a "value", and of one with a "gradient", too, in any unit, such as
-            ``{"value": 1, "gradient": 2}``. A column "compute" then says what each run should compute: the kind that
-            takes away more of the variance for its costs.
+            The costs of a run with a "value" and of a run with its "gradient" as well, in any unit, such as
+            ``{"value": 1, "gradient": 2}``. A column "compute" then has the kind of each run: the one that reduces
+            the variance more, relative to its cost.
 
         Returns
         -------
@@ -177,7 +178,7 @@ class Study:
         return [replace(run, run=number) for run, number in zip(new, numbers, strict=True)]
 
     def tell(self, X: Any, y: Any, *, gradients: Any = None, cost: Any = None, message: Any = None) -> None:
-        """Write the results of runs that were asked, some of them or all, in any order, or of any other runs.
+        """Add results: of some or all runs that were asked, in any order, or of other runs.
 
         Parameters
         ----------
@@ -188,9 +189,9 @@ class Study:
         gradients : array of shape (n, d) or (n, k, d), optional
             The gradients with respect to the inputs that vary, or all inputs; NaN for unknown partial derivatives.
         cost : array of shape (n,), optional
-            What each run took, in any unit.
+            The cost of each run, in any unit.
         message : sequence of str, optional
-            Why runs failed.
+            The reasons of failures.
         """
         found = results(self._space, X, y, gradients, cost, message)
         with self._store.transaction() as base:
@@ -219,11 +220,11 @@ class Study:
         costs: Any = None,
         lease: float = LEASE,
     ) -> Verdict:
-        """Run a simulator until the study is done, and return why it is.
+        """Run a simulator until the study is done, and return the verdict.
 
-        Several processes may call it for one file. Results count in the order in which they come. An exception, a value
-        that is not finite, a worker that dies and a run that takes too long are failed runs, with a message. Runs of a
-        process that was killed are made again by the next one that calls.
+        Several processes may call this method for one file. Results are used in the order in which they arrive. A run
+        fails, with a message, if it raises an exception, returns a value that is not finite, takes too long, or if its
+        worker dies. The unfinished runs of a killed process are repeated by the next process that calls this method.
 
         Parameters
         ----------
@@ -233,9 +234,9 @@ class Study:
         max_runs : int, optional
             The largest number of runs of the study.
         n_jobs : int, default 1
-            The runs at a time: more than one in processes of joblib's loky.
+            The number of concurrent runs; more than one use processes of joblib's loky.
         executor : executor, optional
-            Of ``concurrent.futures``, or a client of Dask: anything with ``submit`` that returns futures.
+            An executor of ``concurrent.futures``, a client of Dask, or any object whose ``submit`` returns futures.
         timeout : float, optional
             Seconds for each run. Without ``n_jobs`` or ``executor``, only a ``Command`` can be interrupted.
         costs : dict, optional
@@ -269,12 +270,12 @@ class Study:
 
     @property
     def model(self) -> Any:
-        """The fitted model of all runs with values; its inputs are those that vary."""
+        """The fitted model of all runs with values, as a function of the varying inputs."""
         return self._knowledge.model()
 
     @property
     def answer(self) -> Answer:
-        """The answer to the question of the goal, with its interval and how sure it is."""
+        """The answer to the question of the goal, with its interval and its probability."""
         found = self._knowledge.answer()
         if found is None:
             raise ValueError(f"an answer needs at least {LEAST} runs with values")
@@ -282,7 +283,7 @@ class Study:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the study is done, why, and how sure that is."""
+        """Whether the study is done, with the reason and its probability."""
         runs, n_initial = self._store.runs(), self._plan.n_initial
         ended = sum(run.state in (DONE, FAILED) for run in runs)
         judged = self._goal.target is not None and ended >= n_initial

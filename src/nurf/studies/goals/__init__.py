@@ -1,4 +1,4 @@
-"""Goals of studies: the questions that runs are made for, each with its answer and its error."""
+"""Goals of studies: questions to be answered by runs, each with its answer and its error."""
 
 from nurf.studies.goals._base import Answer
 from nurf.studies.goals._error import Error

@@ -1,4 +1,4 @@
-"""What goals share: what they see of a study, and what they answer."""
+"""The base of goals: their view of a study, and their answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORKING = 0.5  # probability of a value: where there is none, nothing can be ask
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What a goal sees of a study.
+    """The view that a goal has of a study.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class View:
         return X[self.works(X) >= WORKING] if len(X) else X
 
     def output(self, name: Any) -> int:
-        """Return the place of an output that is given by its place or its name."""
+        """Return the position of an output, given by its position or its name."""
         if isinstance(name, str) and name in self.outputs:
             return self.outputs.index(name)
         if isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < len(self.outputs):
@@ -101,7 +101,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The answer of a study to its question, and how sure it is.
+    """The answer of a study to its question, and its uncertainty.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Answer:
 
     @property
     def loss(self) -> float:
-        """The loss that is not exceeded with probability 0.9."""
+        """The bound that the loss does not exceed with probability 0.9."""
         return float(np.quantile(self.losses, SURE, method="higher")) if len(self.losses) else np.inf
 
     @property
@@ -152,7 +152,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Where a goal would run next.
+    """The criterion for the next runs of a goal.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class Question:
 
 
 class Goal(Protocol):
-    """What a study is for."""
+    """The question that a study answers."""
 
     target: float | None
     wider: ClassVar[float]  # factor of the normal scores of runs that fill the space
@@ -189,7 +189,7 @@ class Goal(Protocol):
         ...
 
     def question(self, view: View) -> Question:
-        """Return where to run next."""
+        """Return the criterion for the next runs."""
         ...
 
 
@@ -200,5 +200,5 @@ def require_target(target: Any) -> None:
 
 
 def pooled(variances: Array) -> Array:
-    """Return variances (..., k) of outputs in units in which all count the same, or 1 for constant ones."""
+    """Return variances (..., k) of outputs as divisors: zeros are replaced by one."""
     return np.where(variances > 0, variances, 1.0)

@@ -1,4 +1,4 @@
-"""A model that is right everywhere."""
+"""Goal: an accurate model over all inputs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Error:
         """Accept all inputs."""
 
     def answer(self, view: View) -> Answer:
-        """Return the error that the fit has if a draw is the true function."""
+        """Return the error of the fit if a draw is the true function."""
         X = view.typical(CANDIDATES)
         fit, drawn = view.draws.fit.value(X), view.draws.value(X)
         fit, drawn = fit.reshape(len(X), -1), drawn.reshape(len(drawn), len(X), -1)
@@ -48,7 +48,7 @@ class Error:
         return Answer(estimate, errors, self.target, "relative error")
 
     def question(self, view: View) -> Question:
-        """Return where a run takes away the most variance."""
+        """Return the criterion: the reduction of the variance by a run."""
         targets = view.typical(TARGETS)
         scales = pooled(view.data.y.var(axis=0))
 

@@ -1,4 +1,4 @@
-"""How often a limit is exceeded."""
+"""Goal: the probability that a limit is exceeded."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Failure:
         """Accept all inputs."""
 
     def answer(self, view: View) -> Answer:
-        """Return the probability, and by which part of it draws differ."""
+        """Return the probability, and the relative differences of the draws from it."""
         result = self._asked(view)
         probability = self._counted(view) if result is None else result.probability
         value = float(probability)
@@ -68,7 +68,7 @@ class Failure:
         return Answer(probability, losses, self.target, "relative error of the probability", result)
 
     def question(self, view: View) -> Question:
-        """Return where a run puts most of the probability on the right side."""
+        """Return the criterion: the reduction of the misclassified probability by a run."""
         result, space, limits = self._asked(view), view.space, self._limits(view)
         d = space.dimension
         centres = np.zeros((1, d))

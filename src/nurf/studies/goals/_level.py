@@ -1,4 +1,4 @@
-"""Where an output has a given value."""
+"""Goal: the contour of a value."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Level:
         """Accept all inputs."""
 
     def answer(self, view: View) -> Answer:
-        """Return the share of the inputs above the level, and which share is on the wrong side."""
+        """Return the share of the inputs above the level, and the share on the wrong side."""
         X, o = view.typical(POINTS), view.output(self.output)
         fit = view.draws.fit.value(X).reshape(len(X), -1)[:, o] > self.level
         drawn = view.draws.value(X).reshape(len(view.draws), len(X), -1)[..., o] > self.level
@@ -56,7 +56,7 @@ class Level:
         return Answer(estimate, np.mean(drawn != fit, axis=1), self.target, "share on the wrong side")
 
     def question(self, view: View) -> Question:
-        """Return where a run puts most points on the right side."""
+        """Return the criterion: the reduction of the misclassified share by a run."""
         targets, o = view.typical(TARGETS), view.output(self.output)
         margins = view.draws.fit.value(targets).reshape(len(targets), -1)[:, o] - self.level
         weights = np.full(len(targets), 1 / max(len(targets), 1))

@@ -1,4 +1,4 @@
-"""The probability of the wrong side of a limit, and how it shrinks with a run."""
+"""The probability of the wrong side of a limit, and its reduction by a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)
 
 
 def sides(ensemble: Ensemble, output: int, margins: Array, weights: Array) -> Array:
-    """Return how much less is misclassified after a run at each candidate, of shape (m,).
+    """Return the reductions of the misclassified share by a run at each candidate, of shape (m,).
 
     With a normal value ``f`` at a target, ``a`` its distance from the limit in standard deviations, and ``r`` the share
     of its variance that the run takes away, ``E p (1 - p)`` of the probability ``p`` to be beyond the limit shrinks by

@@ -1,4 +1,4 @@
-"""Where an output is smallest."""
+"""Goal: the smallest value of an output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BEST, FINER = 8, 16  # candidates around which further ones are tried, and how m
 
 @dataclass(frozen=True)
 class Minimum:
-    """The smallest value of an output, or the largest, perhaps with other outputs in given ranges.
+    """The smallest or largest value of an output, optionally with other outputs in given ranges.
 
     The answer is the best value of a run. A run is worth the expected improvement of this value, times the probability
     that the constraints are met there.
@@ -58,7 +58,7 @@ class Minimum:
         """Accept all inputs."""
 
     def answer(self, view: View) -> Answer:
-        """Return the best value of a run, and by how much a draw is better near the best runs or anywhere else."""
+        """Return the best value of a run, and the possible improvements by draws, near the best runs or elsewhere."""
         sign, o = self._sign, view.output(self.output)
         runs, best = self._runs(view)
         X = np.concatenate([view.data.X, *self._candidates(view, runs)])
@@ -75,7 +75,7 @@ class Minimum:
         return Answer(estimate, losses, self.target, "missed part of the range")
 
     def question(self, view: View) -> Question:
-        """Return where an improvement is expected."""
+        """Return the criterion: the expected improvement."""
         sign, o = self._sign, view.output(self.output)
         runs, best = self._runs(view)
 
@@ -96,7 +96,7 @@ class Minimum:
         return -1.0 if self.maximize else 1.0
 
     def _runs(self, view: View) -> tuple[Array, float]:
-        """Return the values at the runs, with the sign of the smaller being better, and the smallest of them.
+        """Return the values at the runs, with the sign such that smaller is better, and the smallest value.
 
         Values are infinite where constraints are missed. With noise, the values of the model count.
         """

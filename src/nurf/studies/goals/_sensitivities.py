@@ -1,4 +1,4 @@
-"""Which inputs matter."""
+"""Goal: total Sobol indices."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ class Sensitivities:
         require_target(self.target)
 
     def check(self, space: Space) -> None:
-        """Raise an error if there are levels or constraints, with which indices are not defined."""
+        """Raise an error if there are levels or constraints, for which indices are not defined."""
         if space.discrete.any() or space.constraints.texts:
             raise ValueError("the goal Sensitivities needs continuous inputs without constraints")
 
     def answer(self, view: View) -> Answer:
-        """Return the indices, and the largest difference of one of them from the index of a draw."""
+        """Return the indices, and for each draw the largest difference of an index."""
         result = self._asked(view)
         total = result.generalized_total
         losses = np.abs(total.answers - total.value).max(axis=1)
         return Answer(total, losses, self.target, "error of an index", result)
 
     def question(self, view: View) -> Question:
-        """Return where a run takes most variance away from the indices and the values."""
+        """Return the criterion: the reduction of the variance of indices and values by a run."""
         answers = self._asked(view).generalized_total.answers
         targets, scales = view.typical(TARGETS), pooled(view.data.y.var(axis=0))
         d = answers.shape[1]

@@ -32,7 +32,7 @@ def spec_of_goal(goal: Any) -> dict[str, Any]:
 
 
 def goal_of_spec(spec: dict[str, Any]) -> Any:
-    """Return the goal of what ``spec_of_goal`` returned."""
+    """Return the goal with a specification from ``spec_of_goal``."""
     parameters = {name: value for name, value in spec.items() if name != "name"}
     kind = GOALS[spec["name"]]
     dicts = {name for name, hint in kind.__annotations__.items() if str(hint).startswith("dict")}

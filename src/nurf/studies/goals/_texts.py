@@ -10,7 +10,7 @@ from nurf.studies.goals._specs import GOALS
 
 
 def read_goal(text: str) -> Any:
-    """Return the goal of a text: its name, and after a colon its first parameter and others by name.
+    """Return the goal in a text: its name, a colon, its first parameter, and further parameters by name.
 
     Examples
     --------
