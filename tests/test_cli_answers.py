@@ -274,7 +274,7 @@ class TestFiles:
             ("[inputs", "not a TOML file"),
             ("load = 3", "the file: unknown 'load', expected inputs, correlation"),
             ("", "expected a table [inputs]"),
-            ("[inputs]\nload = 1\nspeed = 2", "unknown ['speed'] and missing [\"young's modulus\", 'width']"),
+            ("[inputs]\nload = 1\nspeed = 2", "unknown speed; missing young's modulus, width"),
             (INPUTS.replace('"norm"', '"normal"'), "got 'normal': norm"),
             (INPUTS.replace('"norm"', '"poisson"'), "continuous distribution of scipy.stats, got 'poisson'"),
             (INPUTS.replace("std = 0.2", "std = -1"), "load: expected std > 0, got mean 2 and std -1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -80,7 +81,10 @@ def _numbers(table: Table, name: str, unknown: bool = False) -> Array:
         truths = column.map(lambda cell: isinstance(cell, bool | np.bool_)).to_numpy(dtype=bool)
         wrong = (coerced.isna() & ~column.isna()).to_numpy(dtype=bool) | truths
         if wrong.any():
-            raise ValueError(f"{_place(table, name, wrong)}: expected a number, got {column[wrong].iloc[0]!r}")
+            found = column[wrong].iloc[0]
+            comma = isinstance(found, str) and re.fullmatch(r"[-+]?\d*,\d+", found.strip())
+            hint = ": use decimal points instead of commas" if comma else ""
+            raise ValueError(f"{_place(table, name, wrong)}: expected a number, got {found!r}{hint}")
         numbers = coerced.to_numpy(dtype=np.float64, na_value=np.nan)
     for kind, wrong in {"infinite": np.isinf(numbers), "empty": np.isnan(numbers) & (not unknown)}.items():
         if wrong.any():

@@ -83,12 +83,12 @@ def sensitivity(
     plot: Picture = None,
     seed: Seed = 0,
 ) -> None:
-    """Say which inputs make the outputs vary: Sobol indices with 90% intervals."""
+    """Compute which inputs make the outputs vary: Sobol indices with 90% intervals."""
     _answer(model, inputs, out, plot, decisions.sensitivity, second=second, shapley=shapley, random_state=seed)
 
 
 def propagate(model: Model, inputs: InputsFile = None, out: Table = None, plot: Picture = None, seed: Seed = 0) -> None:
-    """Say how the outputs are distributed: mean, standard deviation and quantiles with 90% intervals."""
+    """Compute the distribution of the outputs: mean, standard deviation and quantiles with 90% intervals."""
     _answer(model, inputs, out, plot, decisions.propagate, random_state=seed)
 
 
@@ -105,7 +105,7 @@ def failure(
     plot: Picture = None,
     seed: Seed = 0,
 ) -> None:
-    """Say how probable it is that limits are exceeded: values above --above, or below --below."""
+    """Compute the probability that limits are exceeded: values above --above, or below --below."""
     if not (above or below):
         raise typer.BadParameter("expected a limit", param_hint="--above or --below")
     names = target_names(loaded(model))
@@ -126,7 +126,7 @@ def minimize(
     plot: Picture = None,
     seed: Seed = 0,
 ) -> None:
-    """Say where a target is smallest, within the bounds of --inputs: all local optima with 90% intervals."""
+    """Find the smallest value of a target within the bounds of --inputs: all local optima with 90% intervals."""
     fitted = loaded(model)
     names = target_names(fitted)
     if target is None and len(names) > 1:
@@ -159,7 +159,7 @@ def calibrate(
     plot: Picture = None,
     seed: Seed = 0,
 ) -> None:
-    """Say which inputs explain measurements: the most probable ones, and means with 90% intervals.
+    """Find the inputs that explain measurements: the most probable ones, and means with 90% intervals.
 
     Columns of the table are named like the targets; a single column of measurements can have any name. Empty cells
     were not measured. Columns that are named like inputs are known. What is known of the others is in --inputs.

@@ -76,7 +76,10 @@ class InputFile:
         names = [name for name in names if name not in known]
         unknown, missing = [n for n in tables if n not in names], [n for n in names if n not in tables]
         if unknown or missing:
-            raise ValueError(f"[inputs] must have the names {names}, got unknown {unknown} and missing {missing}")
+            parts = [
+                f"{label} {', '.join(found)}" for label, found in (("unknown", unknown), ("missing", missing)) if found
+            ]
+            raise ValueError(f"[inputs] must have the names {', '.join(names)}: {'; '.join(parts)}")
         entries = {name: _entry(name, tables[name]) for name in names}
         inputs = {name: distribution for name, (distribution, _) in entries.items()}
         bounds = {name: ends for name, (_, ends) in entries.items()}

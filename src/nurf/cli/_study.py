@@ -39,13 +39,15 @@ def new(
     ],
     goal: Annotated[
         str,
-        typer.Option(help="What runs are for: error:0.01, minimum:0.01, failure:above=3, level:0.5, sensitivities."),
+        typer.Option(
+            help="The question to answer: error:0.01, minimum:0.01, failure:above=3, level:0.5, sensitivities."
+        ),
     ] = "error:0.01",
     study: File = STUDY,
     max_runs: Annotated[int | None, typer.Option(help="The budget of runs.", min=1, show_default=False)] = None,
     seed: Seed = 0,
 ) -> None:
-    """Make the file of a study, which must not exist."""
+    """Create a study in a new file."""
     content = _toml(inputs)
     entries = content.get("inputs")
     if not isinstance(entries, dict):
@@ -65,6 +67,13 @@ def new(
     typer.echo(study)
 
 
+def _opened(path: Path) -> Study:
+    """Return the study in a file; raise a ``FileNotFoundError`` that says how to create one if there is no file."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file; `nurf study new` creates a study")
+    return Study.load(path)
+
+
 @commands.command(epilog="Example: nurf study ask -n 8 > points.csv")
 def ask(
     n: Annotated[int, typer.Option("-n", help="Number of points.", min=1)] = 1,
@@ -73,9 +82,9 @@ def ask(
     ] = STANDARD,
     study: File = STUDY,
 ) -> None:
-    """Write the points to run next, with the numbers of the runs."""
+    """Print the points to run next, with the numbers of the runs."""
     require_target(out, table=True)
-    own = Study.load(study)
+    own = _opened(study)
     with working("Choosing"):
         points = own.ask(n)
     write_table(points.reset_index(), out)
@@ -92,8 +101,8 @@ def tell(
     ] = None,
     study: File = STUDY,
 ) -> None:
-    """Write results of runs, asked or not, in any order."""
-    own, frame = Study.load(study), read_table(results).frame
+    """Add results of runs, in any order, also of runs that the study did not ask for."""
+    own, frame = _opened(study), read_table(results).frame
     inputs = [name for name in frame.columns if name in own.inputs]
     beside = [name for name in BESIDE if name in frame.columns and name not in own.inputs]
     patterns, others = split_names(gradients), [name for name in frame.columns if name not in (*inputs, *beside)]
@@ -125,7 +134,7 @@ def run(
         str | None,
         typer.Option(help="Regular expression with a group for each value, (?P<d_r>...) for a partial derivative."),
     ] = None,
-    max_runs: Annotated[int | None, typer.Option(help="The most runs.", min=1, show_default=False)] = None,
+    max_runs: Annotated[int | None, typer.Option(help="The largest number of runs.", min=1, show_default=False)] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Runs at a time.", min=1)] = 1,
     timeout: Annotated[float | None, typer.Option(help="Seconds for each run.", show_default=False)] = None,
     study: File = STUDY,
@@ -133,7 +142,7 @@ def run(
     """Run a program until the study is done. Several of these commands may share a study."""
     from concurrent.futures import ThreadPoolExecutor
 
-    own, simulator = Study.load(study), Command(command, parse, timeout)
+    own, simulator = _opened(study), Command(command, parse, timeout)
     with working("Running"), ThreadPoolExecutor(jobs) as executor:  # programs are processes of their own
         own.run(simulator, max_runs=max_runs, n_jobs=jobs, executor=executor)
     typer.echo(str(own.report()))
@@ -149,10 +158,10 @@ def status(
     ] = None,
     study: File = STUDY,
 ) -> None:
-    """Say what the runs tell so far, and whether more are needed."""
+    """Show the answer so far, and whether more runs are needed."""
     if out is not None:
         require_target(out, table=True)
-    own = Study.load(study)
+    own = _opened(study)
     with working("Fitting"):
         report = own.report()
     typer.echo(str(report))

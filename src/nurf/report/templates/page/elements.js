@@ -26,5 +26,5 @@ function short(name, most = 22) {
 function show(x, digits = 5) {
   if (x === null || !Number.isFinite(x)) return "–";
   const size = Math.abs(x);
-  return size !== 0 && (size < 1e-4 || size >= 1e7) ? Number(x).toExponential(digits - 2) : String(Number(x.toPrecision(digits)));
+  return size !== 0 && (size < 1e-4 || size >= 1e7) ? Number(x.toPrecision(digits - 1)).toExponential() : String(Number(x.toPrecision(digits)));
 }
