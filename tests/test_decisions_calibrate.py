@@ -117,6 +117,15 @@ class TestLinear:
         assert_allclose(found.std, np.sqrt(variance), rtol=0.2)
         assert_allclose(found.x, 0.8 * (1 - variance), rtol=0.05)
 
+    @pytest.mark.parametrize("noise", [1e-9, 1e-200])
+    def test_noise_far_below_the_errors_of_the_model(self, noise):
+        """The posterior is that of measurements with the errors of the model alone."""
+        model = Exact(lambda X: X[:, 0], lambda X: np.ones((len(X), 1)), [-4], [4], spread=0.5)
+        found = calibrate(model, 0.8, noise, [norm()], n_draws=4000, random_state=0)
+        assert_allclose(found.laplace, 1 / (1 + 1 / 0.25), rtol=0.09)  # 4000 draws: as above
+        assert_allclose(found.std, np.sqrt(0.2), rtol=0.2)
+        assert_allclose(found.x, 0.8 * 0.8, rtol=0.05)
+
 
 class TestCurve:
     @pytest.mark.parametrize("frame", [True, False])
@@ -230,6 +239,7 @@ class TestErrors:
             ({"observations": [np.inf] * 4}, "finite, or NaN"),
             ({"observations": []}, "shape"),
             ({"noise": 0.0}, "> 0, got 0"),
+            ({"noise": 1e-200}, "larger than the rounding errors of its values.* noise 1e-200 and errors of .* 0"),
             ({"noise": [0.1, 0.2]}, r"for each observation of shape \(4,\), got shape \(2,\)"),
             ({"noise": np.nan}, "finite"),
             ({"prior": {"x0": norm()}}, "missing"),

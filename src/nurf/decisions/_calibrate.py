@@ -161,7 +161,8 @@ def calibrate(
         The measured outputs, NaN where nothing was measured: of a model of ``k`` outputs, or ``r`` times of one output.
         With known inputs, a row for each of ``m`` measurements.
     noise : float or array
-        The standard deviations of the noise: one, one for each output, or one for each observation.
+        The standard deviations of the noise: one, one for each output, or one for each observation. They may be far
+        below the errors of the model, but together they must exceed the rounding errors of its values.
     prior : dict or sequence of distributions, optional
         What is known of the unknown inputs before: continuous distributions of ``scipy.stats``, by name or in their
         order; a number for an input that is known. By default they are uniform over the box of the data.
@@ -198,7 +199,8 @@ def calibrate(
     distribution = Inputs.of(own, prior, correlation)
     center = np.zeros((1, distribution.dimension))
     k = draws.fit.value(known.inputs(distribution.from_normal(center))[0])[0].size
-    likelihood = Likelihood(Observed.of(observations, noise, known, k), draws)
+    spread = norm.ppf(qmc.Halton(distribution.dimension, scramble=False).random(CHAINS + 1)[1:])  # the first one is 0
+    likelihood = Likelihood.of(Observed.of(observations, noise, known, k), draws, distribution.from_normal(spread))
     _warn_known(model, known)
     posterior = Posterior(distribution, likelihood)
     starts = posterior.like(center).starts(rng)

@@ -126,10 +126,34 @@ class Likelihood:
     ----------
     observed : Observed
     draws : Draws
+    units : array of shape (M,)
+        The size of noise and errors of the model at each measurement, in units of which everything is computed:
+        squares of small numbers, and of large ones, are no floats.
+    noise : array of shape (M,)
+        The standard deviations of the noise and of the rounding errors of values, in these units.
     """
 
     observed: Observed
     draws: Any
+    units: Array
+    noise: Array
+
+    @classmethod
+    def of(cls, observed: Observed, draws: Any, X: Array) -> Likelihood:
+        """Return the density, with errors of the size that they have at some unknown inputs (p, u)."""
+        noise = observed.deviations[observed.measured]
+        plain = cls(observed, draws, np.ones_like(noise), noise)
+        fit, drawn = plain._selected(draws.fit, X)[0], plain._selected(draws, X)
+        errors = _root_mean_squares(drawn - fit)
+        rounding = np.finfo(float).eps * np.abs(fit).max(axis=0)
+        units = np.hypot(noise, errors)
+        if np.any(units <= rounding):
+            i = int(np.argmin(units - rounding))
+            raise ValueError(
+                "`noise`, or the errors of the model, must be larger than the rounding errors of its values, about "
+                f"{rounding[i]:.2g}, got noise {noise[i]:.2g} and errors of the model of {errors[i]:.2g}"
+            )
+        return cls(observed, draws, units, np.hypot(noise, rounding) / units)
 
     def log(self, X: Array) -> Array:
         """Return the logarithms of the density for unknown inputs (p, u), of shape (p,), up to a constant."""
@@ -173,13 +197,8 @@ class Likelihood:
         return np.asarray(self._gradients(X, self.draws.fit)[0])
 
     @property
-    def _units(self) -> Array:
-        """The standard deviations of the noise, in units of which everything is computed: squares have no other."""
-        return np.asarray(self.observed.deviations[self.observed.measured])
-
-    @property
     def _targets(self) -> Array:
-        return np.asarray(self.observed.values[self.observed.measured] / self._units)
+        return np.asarray(self.observed.values[self.observed.measured] / self.units)
 
     def _parts(self, X: Array) -> tuple[Array, Array, Array]:
         """Return errors (p, M), their covariances (p, M, M), and the differences of draws from the fit (n, p, M)."""
@@ -187,14 +206,15 @@ class Likelihood:
         differences = drawn - fit
         covariance = np.einsum("npi,npj->pij", differences, differences, optimize=True) / len(differences)
         sizes = np.trace(covariance, axis1=1, axis2=2)[:, None, None]
-        return self._targets - fit, covariance + (1 + LEAST * sizes) * np.eye(fit.shape[1]), differences
+        diagonal = self.noise**2 + LEAST * sizes
+        return self._targets - fit, covariance + diagonal * np.eye(fit.shape[1]), differences
 
     def _selected(self, draws: Any, X: Array) -> Array:
         """Return the values of draws at the measurements, of shape (n, p, M)."""
         points = self.observed.known.inputs(X)
         found = draws.value(points.reshape(-1, points.shape[2]))
         found = found.reshape(-1, *points.shape[:2], self.observed.values.shape[1])
-        return np.asarray(found[:, :, self.observed.measured] / self._units)
+        return np.asarray(found[:, :, self.observed.measured] / self.units)
 
     def _gradients(self, X: Array, draws: Any) -> Array:
         """Return the gradients of the values with respect to unknown inputs, of shape (n, p, M, u)."""
@@ -202,7 +222,7 @@ class Likelihood:
         d = points.shape[2]
         found = draws.gradient(points.reshape(-1, d))
         found = found.reshape(-1, *points.shape[:2], self.observed.values.shape[1], d)[:, :, self.observed.measured]
-        return np.asarray(found[..., self.observed.known.unknown] / self._units[:, None])
+        return np.asarray(found[..., self.observed.known.unknown] / self.units[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +248,13 @@ class Similar:
         """Return their gradients, of shape (p, u)."""
         pulls = self.likelihood.errors(X) @ self.precision
         return np.asarray(np.einsum("pi,piu->pu", pulls, self.likelihood.fit_gradients(X)))
+
+
+def _root_mean_squares(differences: Array) -> Array:
+    """Return the root mean squares of differences (n, p, M) over draws and points, of shape (M,)."""
+    sizes = np.abs(differences).max(axis=(0, 1))
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    return np.asarray(sizes * np.sqrt(np.mean((differences / sizes) ** 2, axis=(0, 1))))
 
 
 def _averaged(y: Array, deviations: Array) -> tuple[Array, Array]:
