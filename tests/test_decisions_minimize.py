@@ -149,6 +149,17 @@ class TestFits:
         assert low - 0.1 < 0.397887 < high + 0.1
         assert np.linalg.norm(WELLS - found.x, axis=1).min() < 1
 
+    def test_interval_is_from_minima_of_draws_to_draws_at_the_optimum(self):
+        """Against other draws of the same model on a fine grid: seven samples leave minima between them open."""
+        X = np.linspace(0, 1, 7)[:, None]
+        model = KernelFeatureRegressor().fit(X, np.sin(9 * X[:, 0]) + X[:, 0])
+        found = minimize(model, [(0, 1)], n_draws=400, random_state=0)
+        others, grid = model.draws(1000, random_state=1), np.linspace(0, 1, 1001)[:, None]
+        low = np.quantile(others.value(grid).min(axis=1), 0.05)
+        at_optimum = others.value(found.x[None])[:, 0]
+        # a quantile of 400 draws has a standard error of 0.11 of their deviation, and the minima vary as much as values
+        assert_allclose(found.value.interval, [low, np.quantile(at_optimum, 0.95)], atol=0.5 * at_optimum.std())
+
     def test_names(self):
         X = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (20, 2)), columns=["speed", "angle"])
         model = KernelFeatureRegressor().fit(X, (X["speed"] - 0.2) ** 2 + X["angle"])

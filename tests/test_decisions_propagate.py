@@ -8,7 +8,7 @@ from scipy.stats import expon, norm, uniform
 
 from exact import Exact
 from nurf import KernelFeatureRegressor, RandomFeatureRegressor
-from nurf.decisions import propagate
+from nurf.decisions import Estimate, propagate
 
 SUM = Exact(lambda X: X @ [1.0, 2.0], lambda X: np.tile([1.0, 2.0], (len(X), 1)), [-6, -6], [6, 6], spread=0.1)
 NORMAL = [norm(1, 2), norm(0, 1)]
@@ -117,6 +117,14 @@ class TestErrors:
     def test_probabilities(self):
         with pytest.raises(ValueError, match="between 0 and 1"):
             propagate(SUM, NORMAL, n_points=64).quantile(1.2)
+
+
+@pytest.mark.parametrize("n", [19, 30, 100])
+def test_intervals_hold_a_further_draw(n):
+    """Of 4000 sets of draws, nine tenths have an interval that holds one more draw, also if the sets are small."""
+    draws = np.random.default_rng(n).normal(size=(n + 1, 4000))
+    low, high = Estimate(np.zeros(4000), draws[1:], np.zeros(4000)).interval.T
+    assert_allclose(np.mean((low <= draws[0]) & (draws[0] <= high)), 0.9, atol=0.02)  # four standard errors
 
 
 def test_tables_reports_and_pictures():

@@ -28,11 +28,14 @@ class Estimate:
         The answers of ``n`` draws of the model, at the same points.
     error : array
         The standard error of the value due to the points.
+    above : array of shape (n, ...), optional
+        Bounds of the answers of the draws from above, if a draw leaves a range of answers.
     """
 
     value: Array
     answers: Array
     error: Array
+    above: Array | None = None
 
     @classmethod
     def of(cls, function: Callable[[Array], Array], fit: Array, draws: Array) -> Estimate:
@@ -56,7 +59,9 @@ class Estimate:
     def interval(self) -> Array:
         """The interval that contains the answer for the true function with probability 0.9, of shape (..., 2).
 
-        Its ends are the 0.05 and 0.95 quantiles of the answers of the draws; it also contains the answer of the fit.
+        Its ends are the 0.05 quantile of the answers of the draws and the 0.95 quantile of their upper bounds, which
+        are the answers themselves if there are no others; it also contains the answer of the fit. The ``j``-th smallest
+        of ``n`` draws is the ``j / (n + 1)`` quantile, which a further draw is below with this probability.
         """
         return self.interval_of(COVERAGE)
 
@@ -64,7 +69,9 @@ class Estimate:
         """Return the interval for another probability, of shape (..., 2)."""
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must be a number between 0 and 1, got {coverage!r}")
-        low, high = np.quantile(self.answers, ((1 - coverage) / 2, (1 + coverage) / 2), axis=0)
+        above = self.answers if self.above is None else self.above
+        low = np.quantile(self.answers, (1 - coverage) / 2, axis=0, method="weibull")
+        high = np.quantile(above, (1 + coverage) / 2, axis=0, method="weibull")
         return np.stack([np.minimum(low, self.value), np.maximum(high, self.value)], axis=-1)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -75,7 +82,9 @@ class Estimate:
 
     def __getitem__(self, index: Any) -> Estimate:
         """Return some of the numbers."""
-        return Estimate(self.value[index], self.answers[(slice(None), *np.index_exp[index])], self.error[index])
+        chosen = (slice(None), *np.index_exp[index])
+        above = None if self.above is None else self.above[chosen]
+        return Estimate(self.value[index], self.answers[chosen], self.error[index], above)
 
     def __str__(self) -> str:
         if np.ndim(self.value):
@@ -85,7 +94,8 @@ class Estimate:
 
     def times(self, factor: Array) -> Estimate:
         """Return the numbers times positive factors."""
-        return Estimate(self.value * factor, self.answers * factor, self.error * factor)
+        above = None if self.above is None else self.above * factor
+        return Estimate(self.value * factor, self.answers * factor, self.error * factor, above)
 
     def columns(self, name: str) -> dict[str, Array]:
         """Return columns of a table: the value, both ends of the interval, and the standard error of the points."""

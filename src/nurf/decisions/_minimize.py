@@ -43,8 +43,8 @@ class Minimum:
     x : array of shape (d,)
         The inputs of the smallest optimum.
     value : Estimate
-        The value there. The answers are the smallest values of all draws, and the values of all draws at ``x``: the
-        smallest value of the function is at most what it has there, and at least what it might have anywhere.
+        The value there. The answers are the smallest values of all draws, and their bounds from above the values of all
+        draws at ``x``: the smallest value of the function is at most what it has there, whatever it has elsewhere.
     optima : array of shape (p, d)
         All local optima that were found, the smallest first.
     values : Estimate
@@ -160,13 +160,13 @@ def minimize(
     optima, met = space.points(found), np.isfinite(sizes)
     at_optima = draws.value(optima)[..., wanted.output]
     nearest = np.argmin(np.abs((places[:, None] - optima) / space.widths).max(axis=2), axis=1)
-    answers = np.concatenate([sizes[met], at_optima[met, 0]]) if met.any() else np.full(1, np.nan)
+    answers, above = (sizes[met], at_optima[met, 0]) if met.any() else (np.full(1, np.nan),) * 2
     values = search.of_fit.sizes(found)
     places = places[met] if met.any() else np.full((1, len(names)), np.nan)
     return Minimum(
         names,
         optima[0],
-        Estimate(values[0], answers, np.zeros(())),
+        Estimate(values[0], answers, np.zeros(()), above),
         optima,
         Estimate(values, at_optima, np.zeros(len(values))),
         np.bincount(nearest[met], minlength=len(optima)) / n_draws,
