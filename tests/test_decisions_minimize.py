@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import NonlinearConstraint, differential_evolution, minimize_scalar
+from scipy.stats import chi2
 
-from exact import Exact
+from exact import Exact, ExactDraws
 from nurf import KernelFeatureRegressor
 from nurf.decisions import minimize
 
@@ -37,6 +38,22 @@ def circle_gradient(X):
 
 
 CIRCLE = Exact(circle, circle_gradient, [-2] * 3, [2] * 3)
+
+
+class MovedDraws(ExactDraws):
+    """Functions ``f(x - s)`` with numbers ``s``."""
+
+    def _each(self, function, X, shifts):
+        points = X if np.ndim(X) == 3 else np.tile(X, (len(self.shifts), 1, 1))
+        return np.array([function(x - shift) for x, shift in zip(points, self.shifts, strict=True)])
+
+
+class Well(Exact):
+    """A model whose draws are moved along the inputs."""
+
+    def draws(self, n, random_state=None):
+        shifts = self.spread * np.random.default_rng(random_state).normal(size=n)
+        return MovedDraws(self.value, self.gradient, shifts)
 
 
 PLANE = Exact(lambda X: X @ [1.0, 2, 3], lambda X: np.tile([1.0, 2, 3], (len(X), 1)), [-2] * 3, [2] * 3)
@@ -139,6 +156,13 @@ class TestClosedForms:
         found = minimize(BRANIN, n_draws=300, random_state=0)
         assert_allclose(found.value.interval - found.value.value, [-0.1645, 0.1645], atol=0.04)
 
+    def test_interval_is_from_minima_of_draws_to_their_values_at_the_optimum(self):
+        """Draws ``(x - c)^2`` with normal ``c`` are 0 somewhere, and ``c^2`` at the optimum of the fit."""
+        well = Well(lambda X: X[:, 0] ** 2, lambda X: 2 * X, [-4], [4], spread=0.5)
+        low, high = minimize(well, n_draws=1000, random_state=0).value.interval
+        assert_allclose(low, 0, atol=1e-6)
+        assert_allclose(high, 0.25 * chi2(1).ppf(0.95), rtol=0.2)  # three standard errors of a quantile of 1000 draws
+
 
 class TestFits:
     @pytest.mark.filterwarnings("ignore:.*carry 90% of the squared error")
@@ -148,17 +172,6 @@ class TestFits:
         low, high = found.value.interval
         assert low - 0.1 < 0.397887 < high + 0.1
         assert np.linalg.norm(WELLS - found.x, axis=1).min() < 1
-
-    def test_interval_is_from_minima_of_draws_to_draws_at_the_optimum(self):
-        """Against other draws of the same model on a fine grid: seven samples leave minima between them open."""
-        X = np.linspace(0, 1, 7)[:, None]
-        model = KernelFeatureRegressor().fit(X, np.sin(9 * X[:, 0]) + X[:, 0])
-        found = minimize(model, [(0, 1)], n_draws=400, random_state=0)
-        others, grid = model.draws(1000, random_state=1), np.linspace(0, 1, 1001)[:, None]
-        low = np.quantile(others.value(grid).min(axis=1), 0.05)
-        at_optimum = others.value(found.x[None])[:, 0]
-        # a quantile of 400 draws has a standard error of 0.11 of their deviation, and the minima vary as much as values
-        assert_allclose(found.value.interval, [low, np.quantile(at_optimum, 0.95)], atol=0.5 * at_optimum.std())
 
     def test_names(self):
         X = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (20, 2)), columns=["speed", "angle"])
