@@ -135,6 +135,12 @@ def test_large_offsets(kind):
     assert_allclose(scaled.X, expected.X + (1e6 if kind is None else 0), atol=1e-8)
 
 
+def test_values_that_vary_only_where_their_weight_is_negligible_are_constant():
+    """Their standard deviation, 1e-150, is no unit."""
+    jet = Jet(np.arange(3.0)[:, None], np.array([2.0, 1.0, 3.0]), sample_weight=np.array([1.0, 1e-300, 1e-300]))
+    assert Scaling.fit(jet).y_scale == 3.0
+
+
 @pytest.mark.parametrize("constant", [0.0, 0.1, -1e6 / 3, 1e150, 1e-150])
 @pytest.mark.parametrize("n", [1, 7, 100_000])
 def test_constant_values(n, constant):

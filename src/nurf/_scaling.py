@@ -150,8 +150,8 @@ class Scaling:
             scale = np.where(half > 0, half, 1.0) * np.sqrt(len(half))
         else:
             scale = np.full_like(half, radius if radius > 0 else 1.0)
-        deviation = extent.deviation
-        return cls(center, scale, extent.mean, np.where(deviation > 0, deviation, extent.unit))
+        varies = extent.deviation > np.finfo(float).eps * extent.unit  # not by rounding or negligible weights only
+        return cls(center, scale, extent.mean, np.where(varies, extent.deviation, extent.unit))
 
     @property
     def n_inputs(self) -> int:
