@@ -13,8 +13,8 @@ from nurf.jets import Jet
 from nurf.kernels import RadialKernel
 
 LOWEST_NOISE, HIGHEST_NOISE = 1e-17, 1e2  # variances, in units of the variance of the process
-# Scales to start from, in units of the inverse standard deviations. Without the largest one, 7 of 10 fits to ten values of
-# exp(-x) sin(14 x) explained all of them as noise, an error of one standard deviation; with it the median is 0.1.
+# Scales to start from, in units of the inverse standard deviations. Without the largest one, 7 of 10 fits to ten values
+# of exp(-x) sin(14 x) explained all of them as noise, an error of one standard deviation; with it the median is 0.1.
 GUESSES = (2.0, 0.6, 0.2, 0.07)
 LOWEST_SCALE, HIGHEST_SCALE = 1e-8, 1e2  # in units of the inverse standard deviation of an input
 
