@@ -192,3 +192,12 @@ class TestPolish:
         model = RandomFeatureRegressor(5, loss="huber", width=0.5, density="uniform", random_state=0).fit(X, y)
         with pytest.raises(ValueError, match="needs a fit with loss='squared', got 'huber'"):
             polish(model, Jet(X, y))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_reported_errors_are_no_smaller_than_residuals(seed):
+    """Few neurons of single inputs may miss an input that the neurons of the fits without folds do not miss."""
+    X = np.random.default_rng(seed).uniform(-1, 1, (150, 5))
+    y = np.sum(X**2, axis=1) / 2 + X[:, 0]
+    model = RandomFeatureRegressor(20, random_state=seed).fit(X, y)
+    assert model.estimated_error_ >= (1 - 1e-9) * np.sqrt(np.mean((model.predict(X) - y) ** 2))
