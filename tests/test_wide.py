@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from nurf import Jet, KernelFeatureRegressor
-from nurf._threads import threads_for
+from nurf._threads import all_threads, one_thread
 from nurf.choosing import POLICY, assign_folds, decide
 from nurf.engines import Learning, WideEngine, n_directions, thinned
 from nurf.engines._likelihood import Problem, learn
@@ -339,16 +339,44 @@ class TestLearning:
 
 
 class TestThreads:
-    def test_few_rows_take_one_thread(self):
-        def threads():
-            return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    @pytest.fixture
+    def threads(self):
+        """The numbers of threads of BLAS, which are three before."""
 
-        before = threads()
-        with threads_for(99, 100):
-            assert set(threads()) <= {1}
-        with threads_for(100, 100):
-            assert threads() == before
-        assert threads() == before
+        def numbers():
+            return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+        with threadpool_limits(3, user_api="blas"):
+            yield numbers
+
+    def test_a_limit_ends_with_its_last_user(self, threads):
+        first, second = one_thread(), one_thread()
+        first.__enter__()
+        second.__enter__()
+        assert threads() == {1}
+        with all_threads():
+            assert threads() == {3}
+        assert threads() == {1}
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == {3}
+
+    def test_fits_take_one_thread_and_large_matrices_all(self, threads, monkeypatch):
+        seen = []
+
+        def average(engine, *_):
+            seen.append(threads())
+            raise ZeroDivisionError
+
+        monkeypatch.setattr(WideEngine, "_average", average)
+        X = points(200)
+        with pytest.raises(ZeroDivisionError):
+            KernelFeatureRegressor().fit(X, f(X))
+        with one_thread(), pytest.raises(ZeroDivisionError):
+            engine(Jet(X, f(X)), learning=Learning(threaded_rows=200)).judge("average", 200)
+        assert seen == [{1}, {3}]
+        assert threads() == {3}
 
 
 class TestRounding:

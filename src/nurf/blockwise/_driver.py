@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol, TypeVar
 import numpy as np
 
 from nurf._scaling import Kind, Scaling, is_ball
+from nurf._threads import one_thread
 from nurf.blockwise._checkpoint import Checkpoint
 from nurf.data import Stream, Summary, Units, canonical, radius, relative, summarised, weighted
 from nurf.engines import Fit
@@ -123,7 +124,11 @@ def fit_in_blocks(
     The file is written after the fit to the sample and between blocks, and removed in the end.
     """
     kept = None if file is None else file.read()
-    fit, state = (way.fit(blocks, rng), None) if kept is None else (kept.fit, kept.state)
+    if kept is None:
+        with one_thread():
+            fit, state = way.fit(blocks, rng), None
+    else:
+        fit, state = kept.fit, kept.state
     if file is None:
         return way.finish(blocks, fit, way.absorb(blocks, fit, state, None))
     if kept is None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from nurf._blocks import row_blocks
-from nurf._threads import threads_for
+from nurf._threads import one_thread
 from nurf._types import Array
 
 MANY_POINTS = 10_000  # with more points, sums over all points are estimated from some of them
@@ -157,7 +157,7 @@ def _estimated_totals(X: Array, masses: Array, bandwidth: float, kernel: Kernel)
 def in_threads(function: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
     """Return the results of a function for each part, computed by several threads with one BLAS thread each."""
     parts = list(parts)
-    with threads_for(0, 1):
+    with one_thread():
         if len(parts) == 1:  # starting threads takes longer than a small part
             return [function(parts[0])]
         with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from nurf._blocks import spaced
 from nurf._memory import keep_freed_memory
-from nurf._threads import threads_for
+from nurf._threads import all_threads
 from nurf._types import Array, Index
 from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, assign_folds
 from nurf.engines._fit import Fit
@@ -166,7 +167,7 @@ class WideEngine(Engine):
         """
         self.clock.check()
         start, last = time.perf_counter(), self.efforts[-1]
-        with threads_for(row_total(self.fitted), self.learning.threaded_rows):
+        with self._threads():
             index = self._part(size)
             average = self._average(index, () if before is None else before.found.members, size == last.size)
         evidence = self._evidence(average, index)
@@ -187,7 +188,7 @@ class WideEngine(Engine):
             _as_candidate(network, noise, self.units, len(fit.posterior.rows))
             for network, noise in zip(fit.network.members, fit.posterior.noise, strict=True)
         ]
-        with threads_for(row_total(self.fitted), self.learning.threaded_rows):
+        with self._threads():
             index = self._part(size)
             jet = self.fitted[index]
             average = self._averaged(members, jet, ProcessRows.of(jet, self.degree), False)
@@ -209,6 +210,10 @@ class WideEngine(Engine):
             optimism=average.optimism,
         )
         return fit if self.finish is None else self.finish(fit)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """Return a context with several threads of BLAS for many rows."""
+        return all_threads() if row_total(self.fitted) >= self.learning.threaded_rows else nullcontext()
 
     @cached_property
     def units(self) -> Array:

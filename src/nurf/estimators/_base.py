@@ -15,6 +15,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from nurf._scaling import Scaling
+from nurf._threads import one_thread
 from nurf._types import Array
 from nurf._validation import as_floats, is_number, is_whole
 from nurf._warping import UNWARPED, Warping, require_positive
@@ -205,7 +206,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         self, data: Observations, fit: Callable[[Jet, Any, Base], list[Warning]], base: Any = None, reset: bool = True
     ) -> Self:
         """Check the data and call ``fit`` with a jet. Without ``reset``, the inputs must agree with the last fit."""
-        with unchanged_on_error(self):
+        with unchanged_on_error(self), one_thread():
             data = self._checked(data, reset)
             jet = data.jet()
             if base is None:
