@@ -49,6 +49,10 @@ class Learning:
     n_starts : int
         Number of starts, with the smallest criteria, from which steps are taken on the first part, unless it has more
         rows than wanted. With two instead of four, 4 of 114 errors were 1.8 to 3.3 times as large.
+    evidence : float
+        The decrease of the criterion that a start with short scales requires: odds of 20 to 1. Without such starts, 7
+        of 10 fits to ten values of ``exp(-x) sin(14 x)`` explained all of them as noise; the median error is 0.1
+        standard deviations with them. Without the condition, short scales interpolate noise.
     power : float
         Candidates are averaged with their inverse leave-one-out errors to this power as weights.
     least_weight : float
@@ -83,6 +87,7 @@ class Learning:
     many_steps: int = 6
     trial_steps: int = 6
     n_starts: int = 4
+    evidence: float = 3.0
     power: float = 4.0
     least_weight: float = 0.02
     most: int = 3

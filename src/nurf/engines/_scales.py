@@ -13,9 +13,9 @@ from nurf.jets import Jet
 from nurf.kernels import RadialKernel
 
 LOWEST_NOISE, HIGHEST_NOISE = 1e-17, 1e2  # variances, in units of the variance of the process
-# Scales to start from, in units of the inverse standard deviations. Without the largest one, 7 of 10 fits to ten values
-# of exp(-x) sin(14 x) explained all of them as noise, an error of one standard deviation; with it the median is 0.1.
-GUESSES = (2.0, 0.6, 0.2, 0.07)
+GUESSES = (0.6, 0.2, 0.07)  # scales to start from, in units of the inverse standard deviations
+NOISES = np.full(3, 1e-6), np.full(3, 1e-2)
+SHORT = 2.0  # a scale for functions that oscillate, to start from with values alone
 LOWEST_SCALE, HIGHEST_SCALE = 1e-8, 1e2  # in units of the inverse standard deviation of an input
 
 
@@ -194,13 +194,19 @@ def starts(jet: Jet, units: Array, kernel: RadialKernel) -> Iterator[Hyperparame
 
     If gradients are known, scales follow from their sizes (``RadialKernel.curvature``).
     """
-    noises = (np.full(3, 1e-6), np.full(3, 1e-2))
     metrics = [np.diag(factor * units) for factor in GUESSES]
     if jet.gradients is not None:
         rows = jet.derivative_rows(1)
         known = np.isfinite(jet.gradients).reshape(rows.shape)
         sizes = np.sqrt(np.sum(rows**2, axis=(0, 1)) / np.maximum(known.sum(axis=(0, 1)), 1)) / kernel.curvature
-        metrics = [np.diag(np.maximum(factor * sizes, LOWEST_SCALE * units)) for factor in (1.0, 0.4)] + metrics[1:3]
+        metrics = [np.diag(np.maximum(factor * sizes, LOWEST_SCALE * units)) for factor in (1.0, 0.4)] + metrics[:2]
     for metric in metrics:
-        for noise in noises:
+        for noise in NOISES:
             yield Hyperparameters(metric, noise)
+
+
+def short_starts(jet: Jet, units: Array) -> Iterator[Hyperparameters]:
+    """Yield hyperparameters with short scales to start from, if no gradients tell the scales."""
+    if jet.gradients is None:
+        for noise in NOISES:
+            yield Hyperparameters(np.diag(SHORT * units), noise)

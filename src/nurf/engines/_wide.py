@@ -23,6 +23,7 @@ from nurf.engines._scales import (
     InputScales,
     LinearMap,
     gradient_map,
+    short_starts,
     starts,
 )
 from nurf.engines._thinning import thinned
@@ -379,15 +380,22 @@ def _started(
 ) -> Candidate:
     """Return a candidate with a scale for each input, after a few steps from the best of several starts.
 
-    Partial derivatives share one noise, or have ``separate`` ones.
+    Partial derivatives share one noise, or have ``separate`` ones. Short scales are kept only if the criterion is
+    smaller by ``learning.evidence``: they explain noise as well as noise does.
     """
-    scales = InputScales(engine.units)
-    found = [start.separate if separate else start for start in starts(jet, engine.units, kernel)]
-    candidates = [Candidate(kernel, scales, start) for start in found]
-    for n_steps, n in ((0, n_starts), (engine.learning.trial_steps * (n_starts > 1), 1)):
-        candidates = [engine._learned(candidate, rows, n_steps) for candidate in candidates]
-        candidates = sorted(candidates, key=_score)[:n]
-    return candidates[0]
+
+    def best(found: Iterable[Hyperparameters]) -> Candidate | None:
+        scales = InputScales(engine.units)
+        candidates = [Candidate(kernel, scales, start.separate if separate else start) for start in found]
+        for n_steps, n in ((0, n_starts), (engine.learning.trial_steps * (n_starts > 1), 1)):
+            candidates = [engine._learned(candidate, rows, n_steps) for candidate in candidates]
+            candidates = sorted(candidates, key=_score)[:n]
+        return candidates[0] if candidates else None
+
+    long, short = best(starts(jet, engine.units, kernel)), best(short_starts(jet, engine.units))
+    assert long is not None
+    clear = short is not None and _score(short) < _score(long) - engine.learning.evidence
+    return short if short is not None and clear else long
 
 
 def _mapped(scaled: Candidate, engine: WideEngine, rows: ProcessRows, jet: Jet) -> Candidate:
