@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -170,35 +171,35 @@ class TestCommands:
         assert not (tmp_path / "made").exists()
 
 
-def counted(point):
-    """Write that a run was made, and fail for a fifth of the inputs."""
+def counted(point, count):
+    """Write to a file that a run was made, and fail for a fifth of the inputs."""
     time.sleep(0.01)
-    with open(os.environ["NURF_COUNT"], "a") as file:
+    with open(count, "a") as file:
         file.write(f"{point['x']!r}\n")
     if point["x"] < 0.2:
         raise RuntimeError("no mesh")
     return point["x"] + point["y"]
 
 
-def work(path, most):
-    nurf.load(path).run(counted, max_runs=most)
+def work(path, most, count):
+    nurf.load(path).run(partial(counted, count=count), max_runs=most)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills processes by a signal")
-def test_nothing_is_lost_when_processes_are_killed(tmp_path, monkeypatch):
+def test_nothing_is_lost_when_processes_are_killed(tmp_path):
     """Four processes share a study and are killed at random times; the runs are those of a study without kills."""
     path, count, most = tmp_path / "a.study", tmp_path / "count", 40
-    monkeypatch.setenv("NURF_COUNT", str(count))
     Study(SQUARE, goals.Error(None), path=path, **PLAIN)
-    rng, context, kills = np.random.default_rng(0), multiprocessing.get_context("fork"), 0
-    workers = []
+    context = multiprocessing.get_context("forkserver")  # a fork of this process may find threads of other tests
+    context.set_forkserver_preload(["nurf.studies"])
+    rng, kills, workers = np.random.default_rng(0), 0, []
     while True:
         workers = [worker for worker in workers if worker.is_alive()]
         states = nurf.load(path).runs.state
         if len(states) == most and not (states == "asked").any():
             break
         while len(workers) < 4:
-            workers.append(context.Process(target=work, args=(path, most)))
+            workers.append(context.Process(target=work, args=(path, most, count)))
             workers[-1].start()
         time.sleep(rng.uniform(0.02, 0.3))
         if kills < 8:
@@ -208,7 +209,7 @@ def test_nothing_is_lost_when_processes_are_killed(tmp_path, monkeypatch):
     for worker in workers:
         worker.join()
     undisturbed = Study(SQUARE, goals.Error(None), **PLAIN)
-    undisturbed.run(counted, max_runs=most)
+    undisturbed.run(partial(counted, count=count), max_runs=most)
     columns = ["x", "y", "y_", "state", "message"]
     left, right = (study.runs[columns].sort_values("x", ignore_index=True) for study in (nurf.load(path), undisturbed))
     assert left.equals(right)
