@@ -239,9 +239,8 @@ def test_few_predictions_are_points_and_the_diagonal_is_drawn(ax):
     plots.predicted_against_true(y, f, ax=ax)
     points, diagonal = ax.lines
     np.testing.assert_array_equal(points.get_xydata(), np.column_stack([y, f]))
-    assert diagonal.get_slope() == 1
-    x, height = diagonal.get_xy1()
-    assert x == height
+    assert_array_equal(diagonal.get_xdata(), diagonal.get_ydata())
+    assert_array_equal(diagonal.get_xdata(), ax.get_xlim())
     assert ax.texts[0].get_text() == r"relative error $1.0\times10^{-1}$"
     assert ax.get_xlim() == ax.get_ylim()
     assert ax.get_xlim()[0] < -4 < 3.3 < ax.get_xlim()[1]
@@ -250,9 +249,27 @@ def test_few_predictions_are_points_and_the_diagonal_is_drawn(ax):
 def test_many_predictions_are_counted(ax):
     y = np.random.default_rng(0).standard_normal(5000)
     plots.predicted_against_true(y, y, ax=ax)
-    (hexagons,) = ax.collections
-    assert hexagons.get_array().sum() == 5000
+    (bins,) = ax.collections
+    assert bins.get_array().sum() == 5000
     assert "0.0" in ax.texts[0].get_text()
+
+
+@pytest.mark.parametrize(("sign", "scale"), [(1, "log"), (-1, "asinh")])
+@pytest.mark.parametrize("n", [40, 5000])
+def test_predictions_over_decades_have_the_scale_of_slices(ax, sign, scale, n):
+    y = np.exp(2 * np.random.default_rng(0).standard_normal(n))
+    y[::2] *= sign
+    f = 1.1 * y
+    f[1] = -1e-9  # cannot be shown on a logarithmic axis
+    plots.predicted_against_true(y, f, ax=ax)
+    assert (ax.get_xscale(), ax.get_yscale()) == (scale, scale)
+    assert ax.get_xlim()[0] < np.sort(y)[0] < np.sort(f)[-1] < ax.get_xlim()[1]
+    ends = ax.transAxes.inverted().transform(ax.transData.transform(ax.lines[-1].get_xydata()))
+    assert_allclose(ends, [[0, 0], [1, 1]], atol=1e-9)  # the diagonal of the picture
+    figure, other = plt.subplots()
+    plots.residuals(y, f, ax=other)
+    assert (other.get_xscale(), other.get_yscale()) == (scale, "linear")
+    plt.close(figure)
 
 
 def test_predictions_without_scale(ax):
@@ -527,7 +544,7 @@ def test_sampled_networks_have_no_relevance():
     X = np.linspace(-1, 1, 10)[:, None]
     with pytest.raises(
         ValueError,
-        match=r"plots.sensitivity\(model, X\) works for all models, got Random",
+        match=r"plots.sensitivity\(model, X\) works for all models, got RandomFeatureRegressor$",
     ):
         plots.relevance(RandomFeatureRegressor(5, random_state=0).fit(X, X[:, 0]))
 
@@ -551,10 +568,22 @@ def test_a_surrogate_has_the_relevance_of_its_network(ax):
     assert_allclose(sizes, model.model_.relevance_)
 
 
-def test_hyperplanes_of_a_model_name_what_to_pass():
+def test_hyperplanes_of_a_model(ax):
+    X = np.random.default_rng(0).uniform(-1, 1, (30, 2))
+    engine = RandomFeatureRegressor(5, growth=None, density="uniform", width=0.5, random_state=0)
+    model = Surrogate(engines=[engine], random_state=0).fit(X, X[:, 0])
+    for each in (model, model.model_, model.model_.hyperplanes_):
+        plots.hyperplanes(each, X=X, ax=ax)
+    first, *others = [np.array(lines.get_segments()) for lines in ax.collections]
+    assert len(first)
+    for segments in others:
+        assert_array_equal(segments, first)
+
+
+def test_models_without_hyperplanes_are_named():
     X = np.linspace(-1, 1, 10)[:, None]
-    model = RandomFeatureRegressor(5, random_state=0).fit(X, X[:, 0])
-    with pytest.raises(TypeError, match=r"such as `model\.hyperplanes_`.*, got RandomFeatureRegressor"):
+    model = Surrogate(engines=["wide"], random_state=0).fit(X, X[:, 0])
+    with pytest.raises(TypeError, match=r"a model with `hyperplanes_`, .* for all models, got Surrogate$"):
         plots.hyperplanes(model)
 
 
@@ -792,9 +821,14 @@ def test_a_loss_curve_has_the_course_of_the_training(ax):
     X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
     model = DeepFeatureRegressor((8,), steps=100, random_state=0).fit(X, np.sin(2 * X[:, 0]) + X[:, 1])
     assert plots.loss_curve(model, ax=ax) is ax
-    loss, jump, error = (line.get_xydata() for line in ax.lines)
-    assert jump[0, 0] == loss[-2, 0]
-    assert [text.get_text() for text in ax.texts] == [" new cycle: all rows"]
+    before, after, error, jump = (line.get_xydata() for line in ax.lines)
+    assert jump[0, 0] == before[-1, 0]
+    loss = np.concatenate([before, after])
+    (text,) = ax.texts
+    assert text.get_text() == "new cycle: all rows"
+    ax.figure.canvas.draw()
+    box, inside = text.get_window_extent(), ax.get_window_extent()
+    assert inside.x0 < box.x0 < box.x1 < inside.x1
     assert_array_equal(loss[:, 0], [cycle.n_steps for cycle in model.fit_.history])
     assert_allclose(loss[:, 1] ** 2, [cycle.loss for cycle in model.fit_.history])
     assert_allclose(error[:, 1], [cycle.error for cycle in model.fit_.history])

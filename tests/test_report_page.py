@@ -259,6 +259,24 @@ class TestPage:
         assert ('id="hyperplanes"' not in text) == isinstance(engine, KernelFeatureRegressor)
         assert ('href="#hyperplanes"' not in text) == isinstance(engine, KernelFeatureRegressor)
 
+    @pytest.mark.filterwarnings("ignore:. of 40 samples carry 90%")
+    @pytest.mark.parametrize("d", [1, 2, 4])
+    def test_hyperplanes_of_logarithms_of_the_values(self, d):
+        X = np.random.default_rng(0).uniform(-1, 1, (40, d))
+        values = np.exp(4 * X[:, 0])
+        pages = []
+        for options in ({"target": "log"}, {"target": "log", "inputs": "log"}):
+            model = Surrogate(None, engines=[SAMPLED], random_state=0, **options).fit(X + 2, values)
+            assert model.warping_.outputs is not None
+            pages.append(render(model, evidence=gather(model, X + 2, values, targets=["lift"], seconds=0.0)))
+        found, none = ([a.get("aria-label") or "" for _, a in Tags(page).found] for page in pages)
+        (title,) = [label for label in found if "hyperplanes" in label]
+        planes = Surrogate(None, engines=[SAMPLED], target="log", random_state=0).fit(X + 2, values).model_.hyperplanes_
+        sides = planes.signed_distance(X + 2) > 0
+        crossing = np.sum(sides.any(axis=0) & ~sides.all(axis=0))
+        assert title == f"lift: 30 hyperplanes, {crossing} of which pass between samples"
+        assert not [label for label in none if "hyperplanes" in label]
+
     def test_one_input(self):
         X = np.linspace(-1, 1, 30)[:, None]
         model = Surrogate(None, engines=[SAMPLED]).fit(X, X[:, 0] ** 2)

@@ -64,13 +64,25 @@ def scale_of(values: Array) -> tuple[str, float]:
     return ("log", 1.0) if known.min() > 0 else ("asinh", float(np.median(np.abs(known))))
 
 
-def set_scale(ax: Axes, values: Array) -> None:
-    """Set the vertical scale that values (n,) ask for."""
+def set_scale(ax: Axes, values: Array, axes: str = "y") -> None:
+    """Set the scale that suits values (n,) on one or both axes ("x", "y" or "xy"); linear axes stay as they are."""
+    kind, unit = scale_of(values)
+    options: dict[str, Any] = {"nonpositive": "clip"} if kind == "log" else {"linear_width": unit}
+    for name in axes if kind != "linear" else "":
+        getattr(ax, f"set_{name}scale")(kind, **options)
+
+
+def on_scale(numbers: Array, values: Array) -> Array:
+    """Return numbers as coordinates on the axis that suits values (n,)."""
     kind, unit = scale_of(values)
     if kind == "log":
-        ax.set_yscale("log", nonpositive="clip")
-    elif kind == "asinh":
-        ax.set_yscale("asinh", linear_width=unit)
+        return np.log(np.maximum(numbers, floor_of(values)))
+    return np.arcsinh(numbers / unit) if kind == "asinh" else numbers
+
+
+def floor_of(values: Array) -> float:
+    """Return the lowest number that the axis for values (n,) shows: on a logarithmic axis, a third of the smallest."""
+    return float(np.nanmin(values) / 3) if scale_of(values)[0] == "log" else -np.inf
 
 
 def deviations_of(X: Array) -> Array:

@@ -19,7 +19,7 @@ COLOR = "#d55e00"
 
 
 def hyperplanes(
-    planes: Hyperplanes,
+    planes: Any,
     *,
     X: Any = None,
     domain: Box | None = None,
@@ -34,8 +34,10 @@ def hyperplanes(
 
     Parameters
     ----------
-    planes : Hyperplanes
-        Hyperplanes, in the units of ``domain``. Hyperplanes that do not intersect the domain are omitted.
+    planes : Hyperplanes or regressor of nurf
+        Hyperplanes in the units of ``domain``, or a fitted model with ``hyperplanes_``, such as a
+        ``RandomFeatureRegressor`` or a ``Surrogate`` that chose one. Hyperplanes that do not intersect the domain are
+        omitted.
     X : array of shape (n, d), optional
         Samples, whose bounding box is the region to plot.
     domain : Box, optional
@@ -53,11 +55,12 @@ def hyperplanes(
     -------
     matplotlib Axes
     """
-    if not hasattr(planes, "signed_distance"):
+    given, model = planes, getattr(planes, "model_", planes)
+    planes = getattr(model, "hyperplanes_", model)
+    if not isinstance(planes, Hyperplanes):
         raise TypeError(
-            "`planes` must be Hyperplanes, such as `model.hyperplanes_` of a RandomFeatureRegressor or `model.model_."
-            "hyperplanes_` of a Surrogate that chose a shallow network; plots.slices and plots.heat_map work for all "
-            f"models, got {type(planes).__name__}"
+            "`planes` must be Hyperplanes, or a model with `hyperplanes_`, as shallow networks have; plots.slices and "
+            f"plots.heat_map work for all models, got {type(given).__name__}"
         )
     d = planes.dimension
     if d not in (1, 2):

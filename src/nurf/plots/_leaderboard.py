@@ -40,5 +40,5 @@ def leaderboard(board: Leaderboard, *, ax: Axes | None = None) -> Axes:
     if known.all() and low > 0 and high > FAR * low:  # on a linear axis, the bar of the chosen engine has no length
         ax.set(xscale="log", xlim=(low / 3, high * (high / low) ** 0.4))
         ax.locator_params(axis="x", numticks=5)
-    ax.set_xlabel("estimated error (standard deviations)")
+    ax.set_xlabel("error (standard deviations)")
     return ax

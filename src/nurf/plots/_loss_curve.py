@@ -17,8 +17,8 @@ def loss_curve(model: DeepFeatureRegressor, *, ax: Axes | None = None) -> Axes:
     """Plot the training loss and the error on held-out rows after each cycle against the number of steps.
 
     Both are in units of the standard deviation of the values; of the loss, the square root is shown. The last cycle
-    uses all rows, and has no error on held-out rows: it begins with large steps, at the dotted line, so that the loss
-    may jump there.
+    uses all rows, and has no error on held-out rows: it begins with large steps, at the dotted line, where the line of
+    the loss is interrupted.
 
     Parameters
     ----------
@@ -46,15 +46,30 @@ def loss_curve(model: DeepFeatureRegressor, *, ax: Axes | None = None) -> Axes:
         raise TypeError(f"`model` must be a DeepFeatureRegressor, which is trained in steps, got {model!r}")
     ax = axes_or_current(ax)
     steps, losses, errors = np.array([(cycle.n_steps, cycle.loss, cycle.error) for cycle in model.fit_.history]).T
-    ax.plot(steps, np.sqrt(losses), "o-", color=OTHERS, label="square root of the loss")
     last = model.fit_.history[-1]
-    if len(steps) > 1 and last.label in (ALL_ROWS, ALL_BLOCKS):
-        ax.axvline(steps[-2], color=OTHERS, linewidth=0.8, linestyle=":")
-        ax.annotate(
-            f" new cycle: {last.label}", (steps[-2], 0.02), xycoords=("data", "axes fraction"), fontsize="small"
-        )
+    joined = len(steps) - (last.label in (ALL_ROWS, ALL_BLOCKS))
+    ax.plot(steps[:joined], np.sqrt(losses[:joined]), "o-", color=OTHERS, label="square root of the loss")
+    ax.plot(steps[joined:], np.sqrt(losses[joined:]), "o", color=OTHERS)
     if np.isfinite(errors).any():
         ax.plot(steps, errors, "o-", color=style_of("nonlocal").color, label="error on held-out rows")
     ax.set(xlabel="steps", ylabel="standard deviations of the values", yscale="log")
+    if 0 < joined < len(steps):
+        _mark(ax, steps[joined - 1], f"new cycle: {last.label}")
     ax.legend()
     return ax
+
+
+def _mark(ax: Axes, step: float, text: str) -> None:
+    """Draw a dotted line at a step, with a text on the side that has more room."""
+    ax.axvline(step, color=OTHERS, linewidth=0.8, linestyle=":")
+    left, right = ax.get_xlim()
+    side, shift = ("right", -3) if step > (left + right) / 2 else ("left", 3)
+    ax.annotate(
+        text,
+        (step, 0.02),
+        xycoords=("data", "axes fraction"),
+        xytext=(shift, 0),
+        textcoords="offset points",
+        ha=side,
+        fontsize="small",
+    )

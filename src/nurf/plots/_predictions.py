@@ -7,19 +7,22 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.colors import LogNorm
 
 from nurf._types import Array
 from nurf._validation import as_finite
-from nurf.plots._axes import axes_or_current
+from nurf.plots._axes import axes_or_current, floor_of, set_scale
 from nurf.plots._style import style_of
 
 MANY = 3000  # number of points above which they overlap, so their density is plotted instead
+BINS = 90  # bins along each axis
 
 
 def predicted_against_true(y_true: Any, y_predicted: Any, *, intervals: Any = None, ax: Axes | None = None) -> Axes:
     """Plot predicted against true values, with the diagonal and the relative error ``|f - y| / |y|``.
 
-    Up to 3000 points are plotted individually; more points are counted in hexagonal bins.
+    Up to 3000 points are plotted individually; more points are counted in bins. If the largest size of the true values
+    is more than ten times the median size, both axes are logarithmic, or asinh for values of both signs.
 
     Parameters
     ----------
@@ -36,13 +39,12 @@ def predicted_against_true(y_true: Any, y_predicted: Any, *, intervals: Any = No
     """
     y, f, ends = _checked(y_true, y_predicted, intervals)
     ax = axes_or_current(ax)
-    low, high = min(y.min(), f.min()), max(y.max(), f.max())
-    margin = 0.04 * (high - low) or 1.0
-    window = (low - margin, high + margin)
-    _draw_points(ax, y, f, ends, (*window, *window))
-    ax.axline((low, low), slope=1, color="black", linewidth=0.8, zorder=3)
-    ax.text(0.05, 0.95, f"relative error {_relative(y, f)}", transform=ax.transAxes, va="top")
+    set_scale(ax, y, "xy")
+    window = _window(ax, max(min(y.min(), f.min()), floor_of(y)), max(y.max(), f.max()))
     ax.set(xlim=window, ylim=window, xlabel="true value", ylabel="predicted value", box_aspect=1)
+    _draw_points(ax, y, f, ends)
+    ax.plot(window, window, color="black", linewidth=0.8, zorder=3)
+    ax.text(0.05, 0.95, f"relative error {_relative(y, f)}", transform=ax.transAxes, va="top")
     return ax
 
 
@@ -50,7 +52,7 @@ def residuals(y_true: Any, y_predicted: Any, *, intervals: Any = None, ax: Axes 
     """Plot residuals ``y - f`` against predictions ``f``, with a line at zero.
 
     Dotted lines are at plus and minus the root mean square. A trend shows structure that the model misses; a funnel
-    shows that its error varies.
+    shows that its error varies. The scale of the predictions is as in ``predicted_against_true``.
 
     Parameters
     ----------
@@ -68,15 +70,23 @@ def residuals(y_true: Any, y_predicted: Any, *, intervals: Any = None, ax: Axes 
     ax = axes_or_current(ax)
     rest = y - f
     size = float(np.abs(rest).max()) or 1.0
-    across = (f.min(), f.max()) if f.min() < f.max() else (f[0] - 0.5, f[0] + 0.5)
-    margin = 0.04 * (across[1] - across[0])
-    window = (across[0] - margin, across[1] + margin)
-    _draw_points(ax, f, rest, None if ends is None else ends - f[:, None], (*window, -1.1 * size, 1.1 * size))
+    set_scale(ax, y, "x")
+    window = _window(ax, max(f.min(), floor_of(y)), f.max())
+    ax.set(xlim=window, ylim=(-1.1 * size, 1.1 * size), xlabel="predicted value", ylabel="true minus predicted value")
+    _draw_points(ax, f, rest, None if ends is None else ends - f[:, None])
     ax.axhline(0.0, color="black", linewidth=0.8, zorder=3)
     for sign in (-1, 1):
         ax.axhline(sign * np.sqrt(np.mean(rest**2)), color="0.5", linewidth=0.8, linestyle=":", zorder=3)
-    ax.set(xlim=window, ylim=(-1.1 * size, 1.1 * size), xlabel="predicted value", ylabel="true minus predicted value")
     return ax
+
+
+def _window(ax: Axes, low: float, high: float) -> tuple[float, float]:
+    """Return the limits of the horizontal axis for values from ``low`` to ``high``, with a margin on its scale."""
+    scale = ax.xaxis.get_transform()
+    start, end = scale.transform(np.array([low, high]))
+    margin = 0.04 * (end - start) or 0.5
+    left, right = scale.inverted().transform(np.array([start - margin, end + margin]))
+    return float(left), float(right)
 
 
 def _checked(y_true: Any, y_predicted: Any, intervals: Any) -> tuple[Array, Array, Array | None]:
@@ -90,10 +100,13 @@ def _checked(y_true: Any, y_predicted: Any, intervals: Any) -> tuple[Array, Arra
     return y, f, ends
 
 
-def _draw_points(ax: Axes, x: Array, y: Array, ends: Array | None, window: tuple[float, float, float, float]) -> None:
-    """Draw points with their intervals, or the density of many points."""
+def _draw_points(ax: Axes, x: Array, y: Array, ends: Array | None) -> None:
+    """Draw points with their intervals, or the numbers of points in bins of equal size on the axes."""
     if len(x) > MANY:
-        ax.hexbin(x, y, gridsize=90, extent=window, bins="log", mincnt=1, cmap="Blues", vmin=0.3, linewidths=0.2)
+        edges = [_edges(axis) for axis in (ax.xaxis, ax.yaxis)]
+        counts, *_ = np.histogram2d(x, y, bins=edges)
+        shown = np.ma.masked_equal(counts.T, 0)
+        ax.pcolormesh(*edges, shown, norm=LogNorm(vmin=0.3), cmap="Blues", rasterized=True)
         return
     color = style_of("nonlocal").color
     if ends is not None:
@@ -101,6 +114,13 @@ def _draw_points(ax: Axes, x: Array, y: Array, ends: Array | None, window: tuple
         lines = LineCollection(segments, colors=color, linewidths=0.8, alpha=0.35, rasterized=True)
         ax.add_collection(lines, autolim=False)
     ax.plot(x, y, ".", color=color, markersize=4, alpha=0.5, rasterized=True)
+
+
+def _edges(axis: Any) -> Array:
+    """Return the edges of bins of equal size on an axis, of shape (BINS + 1,)."""
+    scale = axis.get_transform()
+    start, end = scale.transform(np.array(axis.get_view_interval()))
+    return np.asarray(scale.inverted().transform(np.linspace(start, end, BINS + 1)))
 
 
 def _relative(y: Array, f: Array) -> str:

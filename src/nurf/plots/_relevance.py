@@ -49,7 +49,7 @@ def relevance(
     if not hasattr(chosen, "relevance_"):
         raise ValueError(
             "`model` must have `relevance_`, as infinitely wide networks have; plots.sensitivity(model, X) works for "
-            f"all models, got {chosen!r}"
+            f"all models, got {type(model).__name__}"
         )
     return draw_relevance(chosen.relevance_, names, n_inputs, ax)
 

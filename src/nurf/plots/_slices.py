@@ -9,7 +9,7 @@ import numpy as np
 
 from nurf._types import Array
 from nurf.estimators._base import NetworkRegressor
-from nurf.plots._axes import input_names, literal, scale_of, set_scale, shortened
+from nurf.plots._axes import floor_of, input_names, literal, set_scale, shortened
 from nurf.plots._style import style_of
 from nurf.plots._through import (
     checked,
@@ -112,8 +112,8 @@ def _format_axes(panels: Any, values: Array | None) -> None:
     On a logarithmic axis, bands that reach zero end a little below the values.
     """
     limits = np.array([ax.get_ylim() for ax in panels])
-    if values is not None and scale_of(values)[0] == "log":
-        limits = np.maximum(limits, np.nanmin(values) / 3)
+    if values is not None:
+        limits = np.maximum(limits, floor_of(values))
     for ax in panels:
         ax.set_ylim(limits.min(), limits.max())
         ax.margins(x=0.03)

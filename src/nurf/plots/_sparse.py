@@ -119,11 +119,11 @@ def sparse_path(path: Mapping[str, Any], *, alpha: float | None = None, ax: Axes
     ax = axes_or_current(ax)
     ax.plot(alphas, errors, linewidth=1.6, markersize=7, **style_of("sparse").line())
     for x, y, n in zip(alphas, errors, neurons, strict=True):
-        ax.annotate(str(n), (x, y), xytext=(8, 7), textcoords="offset points", fontsize="small")
+        ax.annotate(str(n), (x, y), xytext=(8, 12), textcoords="offset points", fontsize="small")
     if alpha is not None:
         chosen = alphas == alpha
         ax.plot(alphas[chosen], errors[chosen], "o", markersize=13, markerfacecolor="none", markeredgecolor=COLOR)
-    ax.set(xscale="log", yscale="log", xlabel=r"$\alpha$", ylabel="estimated error (and number of neurons)")
+    ax.set(xscale="log", yscale="log", xlabel=r"$\alpha$", ylabel="estimated error")
     ax.margins(x=0.18, y=0.1)  # for the numbers
     if not ax.xaxis_inverted():
         ax.invert_xaxis()

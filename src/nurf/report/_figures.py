@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from nurf import plots
 from nurf._types import Array
 from nurf.networks import Box, Hyperplanes
-from nurf.plots._axes import literal, shortened
+from nurf.plots._axes import literal, on_scale, set_scale, shortened
 from nurf.plots._hyperplanes import section
 from nurf.plots._sensitivity import Sensitivity
 from nurf.report._evidence import Evidence
@@ -94,38 +94,45 @@ def inputs(model: Any, evidence: Evidence, output: int, names: Sequence[str]) ->
 
 
 def hyperplanes(model: Any, evidence: Evidence, output: int, names: Sequence[str]) -> Picture | None:
-    """Return a figure of the hyperplanes of a shallow network, or None if the model has none.
+    """Return a figure of the hyperplanes of a shallow network, or None if the model has no hyperplanes of its inputs.
 
-    With more than two inputs, the figure shows the intersections of the hyperplanes with the plane through the mean of
-    the samples along the two leading active directions.
+    The hyperplanes of a network with logarithms of inputs are not hyperplanes of the inputs. With more than two inputs,
+    the figure shows the intersections of the hyperplanes with the plane through the mean of the samples along the two
+    leading active directions.
     """
-    network = getattr(model, "model_", model).network_
-    planes = getattr(network, "hyperplanes", None)
-    if planes is None or not hasattr(network, "coef"):
+    chosen = getattr(model, "model_", model)
+    if not hasattr(chosen, "hyperplanes_") or chosen.warping_.inputs is not None:
         return None
+    network = chosen.fit_.network.in_units_of(chosen.scaling_)  # of transformed values, if they are
+    planes = network.hyperplanes
     distances = planes.signed_distance(evidence.X)
     crossing = int(np.sum((distances.min(axis=0) < 0) & (distances.max(axis=0) > 0)))
     title = f"{evidence.targets[output]}: {len(planes)} hyperplanes, {crossing} of which pass between samples"
     weights = np.abs(network.coef.reshape(len(planes), -1)[:, output])
     largest = np.sort(np.argsort(-weights, kind="stable")[:MOST_LINES])
-    planes, weights, X = planes[largest], weights[largest], evidence.X
+    planes, weights, X, seen = planes[largest], weights[largest], evidence.X, evidence.y[:, output]
 
     def value(points: Array) -> Array:
         return np.asarray(model.predict(frame_of(model, points)).reshape(len(points), -1)[:, output])
 
+    def shade(points: Array) -> Array:
+        return on_scale(value(points), seen)
+
     if len(names) <= 2:
 
         def draw(ax: Any) -> None:
-            plots.hyperplanes(planes, X=X, function=value, weights=weights, ax=ax)
+            if len(names) == 1:
+                set_scale(ax, seen)
+            plots.hyperplanes(planes, X=X, function=value if len(names) == 1 else shade, weights=weights, ax=ax)
             ax.set_xlabel(literal(shortened(names[0], 36)))
             ax.set_ylabel(literal(shortened(names[1] if len(names) == 2 else evidence.targets[output], 30)))
 
         return drawn(draw, title, SQUARE)
-    return drawn(_section(model, evidence, output, planes, weights, value), title, SQUARE)
+    return drawn(_section(model, evidence, output, planes, weights, shade), title, SQUARE)
 
 
 def _section(
-    model: Any, evidence: Evidence, output: int, planes: Hyperplanes, weights: Array, value: Callable[[Array], Array]
+    model: Any, evidence: Evidence, output: int, planes: Hyperplanes, weights: Array, shade: Callable[[Array], Array]
 ) -> Callable[..., None]:
     """Return a function that draws hyperplanes in the plane of the two leading active directions.
 
@@ -142,7 +149,7 @@ def _section(
         plots.hyperplanes(
             lines,
             domain=domain,
-            function=lambda s: value(center + s @ (active * units)),
+            function=lambda s: shade(center + s @ (active * units)),
             weights=weights[kept],
             ax=ax,
         )

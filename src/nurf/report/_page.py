@@ -269,11 +269,13 @@ def cell(x: Any) -> str:
 def percent(x: float) -> str:
     """Return a share in per cent with two digits; a dash if it is unknown.
 
-    >>> percent(0.0123), percent(0.995), percent(1.0)
-    ('1.2%', '99.5%', '100%')
+    >>> percent(0.0123), percent(0.995), percent(1.0), percent(8e-10)
+    ('1.2%', '99.5%', '100%', '< 0.001%')
     """
     if not np.isfinite(x):
         return "–"
+    if 0 < x < 1e-5:
+        return "< 0.001%"
     return f"{100 * x:.2g}%" if x < 0.1 else f"{100 * x:.3g}%"
 
 

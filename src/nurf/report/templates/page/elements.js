@@ -23,6 +23,13 @@ function short(name, most = 22) {
   return name.length > most ? `${name.slice(0, most - 1 - end)}…${name.slice(-end)}` : name;
 }
 
+// The texts of the ticks of an axis: powers of ten for all of them, or for none.
+function tickTexts(ticks) {
+  const sizes = ticks.map(Math.abs).filter((size) => size > 0);
+  const powers = Math.min(...sizes) < 1e-3 || Math.max(...sizes) >= 1e6;
+  return ticks.map((tick) => (powers && tick !== 0 ? tick.toExponential().replace("e+", "e") : String(tick)));
+}
+
 function show(x, digits = 5) {
   if (x === null || !Number.isFinite(x)) return "–";
   const size = Math.abs(x);

@@ -7,9 +7,11 @@ function band(x, k) {
   return error === null ? [null, null] : [y - 1.645 * error, y + 1.645 * error];
 }
 
-// The axis of an output over the values of the samples and others.
-function outputAxis(k, others) {
-  const { low, high, kind, unit } = DATA.outputs[k], seen = others.filter((y) => Number.isFinite(y) && (kind !== "log" || y > 0));
+// The axis of an output over the values of the samples and others, and bands: on a logarithmic axis, bands that reach
+// zero end a little below the values, as in the slices of nurf.plots.
+function outputAxis(k, others, bands = []) {
+  const { low, high, kind, unit } = DATA.outputs[k], floor = kind === "log" ? low / 3 : -Infinity;
+  const seen = [...others, ...bands.map((y) => Math.max(y, floor))].filter((y) => Number.isFinite(y) && (kind !== "log" || y > 0));
   return { kind, unit, low: seen.reduce((a, b) => Math.min(a, b), low), high: seen.reduce((a, b) => Math.max(a, b), high) };
 }
 
@@ -38,6 +40,7 @@ function work(steps, done = () => {}) {
 function explore(section) {
   const point = DATA.inputs.map(({ start }) => start);
   let output = 0;
+  const ends = DATA.outputs.map(() => []); // of the bands that were drawn last
   const status = element("p", { class: "status quiet", role: "status" });
   const table = element("table"), code = element("pre", { class: "code", tabindex: 0 });
   const controls = DATA.inputs.map(({ name }, j) => control(name, j));
@@ -63,7 +66,7 @@ function explore(section) {
     controls.forEach(({ slider, field }, j) => {
       slider.value = Math.round(1000 * INPUT_AXES[j].place(point[j]));
       slider.setAttribute("aria-valuetext", show(point[j]));
-      if (field !== source) field.value = Number(point[j].toPrecision(7));
+      if (field !== source) field.value = Number(point[j].toPrecision(5));
     });
   }
 
@@ -100,11 +103,19 @@ function explore(section) {
       values.push(...slice.values(point, output));
       yield;
     }
-    const up = new Axis(outputAxis(output, values)).padded();
-    for (const slice of slices) slice.draw(point, output, up);
+    const draw = () => {
+      const up = new Axis(outputAxis(output, values, ends[output])).padded();
+      for (const slice of slices) slice.draw(point, output, up);
+      return up;
+    };
+    draw();
     yield;
     if (map) yield* map.draw(point, output);
-    for (const slice of slices) yield* slice.drawBand(point, output, up);
+    const found = [];
+    for (const slice of slices) found.push(...(yield* slice.bands(point, output)));
+    ends[output] = found;
+    const up = draw();
+    for (const slice of slices) slice.drawBand(up);
     section.dataset.drawn = String(Number(section.dataset.drawn ?? 0) + 1);
   }
 

@@ -1,4 +1,5 @@
-const PANEL = { width: 320, height: 224, left: 54, right: 16, top: 10, bottom: 38 };
+const PANEL = { width: 320, height: 224, left: 68, right: 16, top: 10, bottom: 38 };
+const TICK_WIDTH = 48, DIGIT_WIDTH = 7.5; // of the texts
 const POINTS = 81, BAND_POINTS = 41, PIXELS = 44;
 const VIRIDIS = ["#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725"];
 
@@ -49,16 +50,20 @@ class Panel {
     const { width, height } = this.inner, [left, bottom] = [PANEL.left, PANEL.top + height];
     const parts = [shape("rect", { x: left, y: PANEL.top, width, height, fill: "none", stroke: "currentColor", "stroke-opacity": 0.5 })];
     const text = (x, y, content, anchor, more = {}) => shape("text", { x, y, "text-anchor": anchor, fill: "currentColor", ...more }, content);
-    for (const tick of across.ticks(5)) {
-      const x = this.x(across.place(tick));
-      parts.push(shape("path", { d: `M${x},${bottom}v4`, stroke: "currentColor" }), text(x, bottom + 15, show(tick, 4), "middle"));
-    }
-    for (const tick of up.ticks(6)) {
-      const y = this.y(up.place(tick));
-      parts.push(shape("path", { d: `M${left},${y}h-4`, stroke: "currentColor" }), text(left - 6, y + 4, show(tick, 4), "end"));
-    }
+    const room = (ticks) => Math.max(...tickTexts(ticks).map((each) => each.length)) * DIGIT_WIDTH * ticks.length < width;
+    const ticks = [5, 4, 3].map((count) => across.ticks(count)).find(room) ?? across.ticks(2);
+    tickTexts(ticks).forEach((content, i) => {
+      const x = this.x(across.place(ticks[i]));
+      parts.push(shape("path", { d: `M${x},${bottom}v4`, stroke: "currentColor" }), text(x, bottom + 15, content, "middle"));
+    });
+    const heights = up.ticks(6);
+    tickTexts(heights).forEach((content, i) => {
+      const y = this.y(up.place(heights[i]));
+      const narrower = content.length * DIGIT_WIDTH > 1.2 * TICK_WIDTH ? { textLength: TICK_WIDTH, lengthAdjust: "spacingAndGlyphs" } : {};
+      parts.push(shape("path", { d: `M${left},${y}h-4`, stroke: "currentColor" }), text(left - 6, y + 4, content, "end", { class: "tick", ...narrower }));
+    });
     parts.push(text(left + width / 2, PANEL.height - 6, short(labels[0], 36), "middle"));
-    parts.push(text(0, 0, short(labels[1], 28), "middle", { transform: `translate(11 ${PANEL.top + height / 2}) rotate(-90)` }));
+    parts.push(text(0, 0, short(labels[1], 28), "middle", { class: "up", transform: `translate(11 ${PANEL.top + height / 2}) rotate(-90)` }));
     this.frame.replaceChildren(...parts);
   }
 }
@@ -102,22 +107,25 @@ class Slice extends Panel {
       shape("circle", { cx: here, cy: this.y(up.place(at(value(point), k))), r: 4.5, fill: "var(--series)", stroke: "var(--raised)" }),
     );
   }
-  *drawBand(point, k, up) {
-    const ends = [];
+  *bands(point, k) {
+    this.ends = [];
     for (const [share, x] of this.along(point, BAND_POINTS)) {
-      ends.push([share, band(x, k)]);
+      this.ends.push([share, band(x, k)]);
       yield;
     }
-    if (ends.some(([, pair]) => pair.some((y) => y === null))) return;
-    const upper = ends.map(([share, [, high]]) => [share, up.place(high)]);
-    const lower = ends.map(([share, [low]]) => [share, up.place(low)]).reverse();
+    return this.ends.flatMap(([, pair]) => pair).filter((y) => y !== null);
+  }
+  drawBand(up) {
+    if (this.ends.some(([, pair]) => pair.some((y) => y === null))) return;
+    const upper = this.ends.map(([share, [, high]]) => [share, up.place(high)]);
+    const lower = this.ends.map(([share, [low]]) => [share, up.place(low)]).reverse();
     this.back.replaceChildren(shape("path", { d: this.line([...upper, ...lower], "Z"), fill: "var(--series)", "fill-opacity": 0.22 }));
   }
 }
 
 class HeatMap extends Panel {
   constructor(moved) {
-    super("heat map", (x, y) => moved(this.pair.map((j, i) => [j, INPUT_AXES[j].at([x, y][i])])), 58);
+    super("heat map", (x, y) => moved(this.pair.map((j, i) => [j, INPUT_AXES[j].at([x, y][i])])), 64);
     this.pair = [0, 1];
     this.canvas = element("canvas", { width: PIXELS, height: PIXELS });
   }
@@ -155,7 +163,8 @@ class HeatMap extends Panel {
       const fill = `rgb(${colour((i + 0.5) / n)})`;
       this.frame.append(shape("rect", { x: left, y: PANEL.top + this.inner.height - (i + 1) * step, width: 10, height: step + 0.3, fill }));
     }
-    for (const tick of axis.ticks(4))
-      this.frame.append(shape("text", { x: left + 13, y: this.y(axis.place(tick)) + 4, fill: "currentColor", "font-size": 10 }, show(tick, 3)));
+    const ticks = axis.ticks(4);
+    tickTexts(ticks).forEach((content, i) =>
+      this.frame.append(shape("text", { x: left + 13, y: this.y(axis.place(ticks[i])) + 4, fill: "currentColor", "font-size": 10 }, content)));
   }
 }
