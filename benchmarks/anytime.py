@@ -27,6 +27,7 @@ from nurf import Surrogate
 
 BUDGETS = (0.03, 0.1, 0.3, 1.0, 3.0, 20.0)
 DATA = ("gradients", "values")
+LABELS = {"gradients": "values and gradients", "values": "values only"}
 PROCESS = 0.0  # the budget that stands for the Gaussian process
 SHARE, SECONDS = 0.1, 0.05  # what a fit may take beyond its budget: a share of it, and seconds
 KEY = ["function", "data", "budget"]
@@ -104,11 +105,13 @@ def draw(rows, path):
             if kind == data and budget != PROCESS
         ]
         if points:
-            ax.loglog(*np.transpose(points), style, color="C0", label=f"Surrogate, {data}")
+            ax.loglog(*np.transpose(points), style, color="C0", label=f"Surrogate, {LABELS[data]}")
     process = next(seconds for _, budget, _, seconds in summaries(rows) if budget == PROCESS)
-    ax.plot(np.median(list(process.values())), 1.0, "D", color="C1", label="Gaussian process of scikit-learn, values")
-    ax.set(xlabel="seconds of one core, median", ylabel="error / error of the process, geometric mean")
-    ax.set_title(f"{len(process)} functions of uqtestfuns")
+    ax.plot(
+        np.median(list(process.values())), 1.0, "D", color="C1", label="Gaussian process (scikit-learn), values only"
+    )
+    ax.set(xlabel="median seconds of a fit on one core", ylabel="error / error of a Gaussian process (scikit-learn)")
+    ax.set_title(f"{len(process)} test functions (UQTestFuns)")
     ax.grid(which="major", alpha=0.3)
     ax.legend(frameon=False)
     figure.savefig(path, dpi=110)

@@ -270,7 +270,7 @@ def print_table(paths):
             cells.append(" → ".join(f"{error:.1e}" for error in errors if error is not None))
         print(f"| {name} | {' | '.join(shape)} | {' | '.join(cells)} |")
     for file in files:
-        print(f"\n**{file.label}**, errors below {ROUNDING:g} count as that\n")
+        print(f"\n**{file.label}**, errors below {ROUNDING:g} are set to {ROUNDING:g}\n")
         print_summary(file)
 
 

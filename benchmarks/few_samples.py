@@ -248,7 +248,7 @@ def print_summary(results):
     own = [method for method in methods if METHODS[method].is_ours]
     others = [method for method in methods if method not in own]
     informed = [method for method in others if METHODS[method].gradients]
-    print(f"Median of error / error of the GP (data sets); errors below {ROUNDING:g} count as that\n")
+    print(f"Median of error / error of the GP (data sets); errors below {ROUNDING:g} are set to {ROUNDING:g}\n")
     cells = [[_median(results.relative(method, ["GP"], chosen)) for chosen in columns] for method in methods]
     print_table(["", "gradients", *labels], _named(methods, cells))
     groups = {

@@ -1,13 +1,16 @@
 """Draw the pictures of the documentation that show results of benchmarks.
 
-    python benchmarks/pictures.py [--out docs/images]
+    python benchmarks/pictures.py [--out docs/images] [--report demo/report.html]
 
-`collection.png`: errors of `Surrogate` beside those of the best of other regressors, from `results/collection.csv`.
+`collection.png`: errors of `Surrogate` beside errors of the best of other regressors, from `results/collection.csv`.
 `trust.png`: reported beside true errors, from `results/trust.csv`.
+`report.png` and `report_sliders.png`, with `--report`: the sliders and pictures of the report that `make demo` writes,
+after "Find the maximum", and the upper part of them. This needs playwright and Chromium.
 """
 
 import argparse
 import csv
+import shutil
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -67,6 +70,28 @@ def draw_trust(path):
     save(figure, path)
 
 
+def draw_report(page, out):
+    """Take pictures of a report in Chromium after a search for the maximum: the whole section and its upper part."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": 1100, "height": 2400})
+        tab.goto(page.resolve().as_uri())
+        tab.get_by_role("button", name="Find the maximum").click()
+        tab.get_by_role("status").filter(has_text="ended there").wait_for()
+        tab.wait_for_timeout(5000)  # until bands and the heat map are drawn
+        section = tab.locator("#explore").bounding_box()
+        upper, lower = (tab.locator(f"#explore {part}").first.bounding_box() for part in (".explore", ".pictures"))
+        picture = tab.locator("#explore .pictures > div").first.bounding_box()
+        tab.screenshot(path=out / "report.png", clip=section)
+        end = lower["y"] + picture["height"]
+        clip = {"x": upper["x"], "y": upper["y"], "width": upper["width"], "height": end - upper["y"]}
+        tab.screenshot(path=out / "report_sliders.png", clip=clip)
+        browser.close()
+    print(f"wrote {out / 'report.png'} and {out / 'report_sliders.png'}")
+
+
 def with_line(ax, limits, factor=None):
     """Draw the line of equal errors on axes with logarithmic scales, and a band of a factor around it."""
     line = np.array(limits)
@@ -87,8 +112,12 @@ def main(arguments=None):
     """Draw the pictures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("docs/images"), help="directory for the pictures")
-    out = parser.parse_args(arguments).out
+    parser.add_argument("--report", type=Path, metavar="HTML", help="a report, of which a picture is taken")
+    options = parser.parse_args(arguments)
+    out = options.out
     out.mkdir(parents=True, exist_ok=True)
+    if options.report:
+        draw_report(options.report, out)
     draw_collection(out / "collection.png")
     draw_trust(out / "trust.png")
 

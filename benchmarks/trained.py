@@ -128,7 +128,7 @@ def draw_course(path, picture):
     """Draw the errors against the seconds, for each case."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(SHOWN), figsize=(13, 3.8), layout="constrained")
+    figure, axes = plt.subplots(1, len(SHOWN), figsize=(13, 4.0), layout="constrained")
     for ax, case in zip(axes, SHOWN, strict=True):
         for name, colour in COLOURS.items():
             rows = [row for row in read(path) if row["case"] == case and row["method"].rsplit(" ", 1)[0] == name]
@@ -139,7 +139,7 @@ def draw_course(path, picture):
         ax.tick_params(axis="x", which="minor", labelbottom=False)
         ax.grid(which="major", alpha=0.3)
     axes[0].set_ylabel("relative error")
-    axes[0].legend(frameon=False)
+    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside upper center", ncols=len(COLOURS))
     picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, dpi=110)
     plt.close(figure)

@@ -56,7 +56,7 @@ def draw(path, model, data):
     figure.colorbar(axes[1].images[-1], ax=axes[1], label=r"certificate $|p| / \alpha$")
     axes[1].set_title("certificate: at most 1 everywhere")
     plots.sparse_path(model.path_, alpha=model.alpha_, ax=axes[2])
-    axes[2].set_title("path over alpha")
+    axes[2].set_title("path, with numbers of neurons")
     figure.get_layout_engine().set(wspace=0.06)  # so that the label of the last panel stays clear of the colour bar
     figure.savefig(path, dpi=110)
     plt.close(figure)

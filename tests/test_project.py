@@ -132,6 +132,25 @@ def test_the_paper_cites_what_its_bibliography_has():
     assert 750 <= len(text.split("---")[2].split()) <= 1750  # what the journal asks for
 
 
+def numbers_in(text):
+    """Return the numbers and ranges of numbers in a text, such as "1.5e-03" and "14 to 20"."""
+    found = re.findall(r"(?<![\w.])\d[\d.]*(?:e-\d+)?(?: to \d[\d.]*)?", text)
+    return {re.sub(r"e-0?(?=\d)", "e-", each).rstrip(".") for each in found}
+
+
+@pytest.mark.parametrize(
+    ("heading", "pages"),
+    [("Measured performance", ("comparison", "few_samples", "trained")), ("Research impact", ("reproduction",))],
+)
+def test_the_numbers_of_the_paper_are_in_the_pages(heading, pages):
+    text = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    (section,) = re.findall(rf"# {heading}\n(.*?)\n# ", text, re.DOTALL)
+    known = "\n".join((DOCS / f"{page}.md").read_text(encoding="utf-8") for page in pages)
+    claims = " ".join(line for line in section.splitlines() if not line.startswith("|"))
+    assert numbers_in(claims)
+    assert numbers_in(claims) <= numbers_in(" ".join(known.split()))
+
+
 def test_the_paper_has_the_table_of_the_readme():
     (table,) = re.findall(r"<!-- table: collection -->\n(.*?)<!-- end -->", README, re.DOTALL)
     assert table in (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
