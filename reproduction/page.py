@@ -19,7 +19,7 @@ from reproduction.store import Unit
 
 VERY_FAR = 3.0  # times
 WORDS = {True: "yes", False: "**no**", None: "not decided"}
-WIDTH = 132  # of lines that are not rows of tables
+WIDTH = 120  # of lines that are not rows of tables
 
 
 @dataclass(frozen=True)
@@ -118,5 +118,8 @@ def spread(error: float, deviation: float, trials: int) -> str:
 
 def wrapped(text: str) -> str:
     """Return a paragraph or an item of a list in lines of limited length."""
-    indent = "  " * text.startswith("- ")
-    return textwrap.fill(" ".join(text.split()), WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    words = text.lstrip()
+    outer = " " * (len(text) - len(words))
+    inner = outer + "  " * words.startswith("- ")
+    filled = " ".join(words.split())
+    return textwrap.fill(filled, WIDTH, initial_indent=outer, subsequent_indent=inner, break_on_hyphens=False)

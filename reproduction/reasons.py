@@ -59,7 +59,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(f"{ONE_SET}; theirs has no constant", PEAKS, ("uniform", "active_subspace"), largest=24, higher=False),
     Reason(
-        "theirs has no constant for this method, ours always has one, which counts while neurons are few",
+        "their network has no constant for this method; ours has one, which matters while there are few neurons",
         (),
         ("uniform", "active_subspace"),
         largest=24,
