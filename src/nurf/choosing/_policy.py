@@ -18,27 +18,28 @@ class Policy:
         leave-one-out in closed form is nearly as honest: reported / true errors of the collection are within 1/3..3
         either way, and fits without each fold cost five times more.
     rows_per_parameter : int, default 20
-        Scales of an infinitely wide network that were learned from at least this many rows for each of them hardly know
-        single samples: leave-one-out errors in closed form differ by less than 15% from errors with scales that were
-        learned without the sample. With fewer rows they can be seven times too small (200 scales, 161 rows). Sampled
-        networks are also judged by fits without each fold if there are fewer rows for each input.
+        Scales of an infinitely wide network that were learned from at least this many rows for each of them depend
+        little on any single sample: leave-one-out errors in closed form differ by less than 15% from errors with scales
+        that were learned without the sample. With fewer rows they can be seven times too small (200 scales, 161 rows).
+        Sampled networks are also judged by fits without each fold if there are fewer rows for each input.
     exact : float, default 1e-11
         A race ends if an error is not larger, in units of the standard deviation of the values: few simulators have
         more digits, and with more neurons the rounding of their sum grows.
     factor : float, default 2
-        Candidates get the next effort if their error is within this factor of the smallest of their engine. Errors of
-        `RandomFeatureRegressor` on 38 functions, 10 and 50 samples for each input, with and without gradients: 0.98 and
-        1.00 of these with 1.4 and 4 in the geometric mean, dominated by single functions, in 0.87 and 1.07 of the time.
+        Candidates get the next effort if their error is within this factor of the smallest of their engine. With 1.4
+        and 4, errors were 0.98 and 1.00 times those with 2 (geometric mean, dominated by single functions), in 0.87 and
+        1.07 times the time: `RandomFeatureRegressor` on 38 functions, 10 and 50 samples for each input, with and
+        without gradients.
     standard_errors : float, default 0.5
         A challenger wins if it is better than the incumbent by this many standard errors of the paired difference of
         logarithms of squared errors.
     derivative_errors : float, default 1
-        The same for a fit to all data that challenges a fit to the values alone, which is simpler and cannot be spoiled
-        by wrong derivatives. Errors of 222 fits of infinitely wide and sampled networks to 20 samples with wrong
-        gradients (six kinds, eight functions) over errors of fits to the values: 9 exceeded 1.3. With 0.5 there were
-        14, with 2 there were 4, and 25 if the values had to be better by 0.5. With exact gradients and with 10% of
-        noise the mean errors were the same up to 2%, with 2 standard errors 7% larger. This was measured without the
-        condition on the mean square (``simplest``).
+        Standard errors by which a fit with derivatives must beat a fit to the values alone, which is simpler and cannot
+        be spoiled by wrong derivatives. In 9 of 222 fits of infinitely wide and sampled networks to 20 samples with
+        wrong gradients (six kinds, eight functions), errors were more than 1.3 times those of fits to the values. With
+        0.5 there were 14, with 2 there were 4, and 25 if the values had to be better by 0.5. With exact gradients and
+        with 10% of noise the mean errors were the same up to 2%, with 2 standard errors 7% larger. This was measured
+        without the condition on the mean square (``simplest``).
     floor : float, default 0.01
         This share of the smaller mean square is added to squared errors before their logarithms are compared. Chosen /
         best of five engines on 38 functions with 10 and 50 samples for each input, with and without gradients: 1.06;

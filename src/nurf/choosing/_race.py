@@ -274,8 +274,8 @@ def race(
     learn from the results of the previous step, so that the order of the engines in a step does not matter. Time only
     decides where the schedule is cut: engines check the ``clock``, which they share, and the race ends with the
     candidates judged so far. The clock is active once there is a first candidate. An engine with expensive efforts
-    stops if it is far behind, and so do all engines of a transformation that is (``far_transforms``). An engine that
-    fails with one of the ``tolerated`` errors makes no further effort.
+    stops if it is far behind. A transformation whose errors are far larger (``far_transforms``) is dropped with all its
+    engines. An engine that fails with one of the ``tolerated`` errors makes no further effort.
     """
     standings = [_Standing(engine) for engine in engines]
     everything: list[Judged] = []

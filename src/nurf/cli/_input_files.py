@@ -67,7 +67,7 @@ class InputFile:
 
     @classmethod
     def of(cls, content: dict[str, Any], names: Sequence[str], known: Sequence[str] = ()) -> InputFile:
-        """Return the distributions and bounds in the content of a file."""
+        """Return the distributions and bounds that a TOML file of inputs describes."""
         _require_keys("the file", content, ("inputs", "correlation"))
         tables = content.get("inputs")
         if not isinstance(tables, dict):

@@ -188,7 +188,7 @@ def _hessians(model: Any, X: Array, k: int, output: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Where functions are smallest: each draw starts, and is evaluated, at points of its own.
+    """Where functions are smallest: each draw starts, and is evaluated, at its own points.
 
     Parameters
     ----------

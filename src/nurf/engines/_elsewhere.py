@@ -20,8 +20,8 @@ def error_elsewhere(folds: Sequence[Network], points: Array) -> float:
     Left-out samples do not show every error. If networks vary along one direction only, few samples are at the ends of
     this direction, but new points with the same distribution go beyond them, where fits may grow like polynomials. With
     the fits ``f_{-j}`` without fold ``j`` of ``J`` and their mean ``f``, the jackknife's variance is
-    ``v(x) = (J - 1) mean_j (f_{-j}(x) - f(x))^2``. Of ``v`` at ``places``, the mean of what is larger than the largest
-    ``v`` at a sample is returned, outputs added up.
+    ``v(x) = (J - 1) mean_j (f_{-j}(x) - f(x))^2``. Return the mean excess of ``v`` at ``places`` over the largest ``v``
+    at a sample, summed over the outputs.
 
     Parameters
     ----------

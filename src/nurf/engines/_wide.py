@@ -213,7 +213,7 @@ class WideEngine(Engine):
         return fit if self.finish is None else self.finish(fit)
 
     def _threads(self) -> AbstractContextManager[None]:
-        """Return a context with several threads of BLAS for many rows."""
+        """Return a context in which BLAS uses all threads if there are many rows, else one."""
         return all_threads() if row_total(self.fitted) >= self.learning.threaded_rows else nullcontext()
 
     @cached_property

@@ -263,7 +263,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         return as_generator(self.random_state)
 
     def _views(self, jet: Jet, held_out: Jet | None, base: Base) -> list[View]:
-        """Return what may be fitted: the difference to a base or the data, with and without transformations."""
+        """Return the views that take part in the race: with and without a base, with and without transformations."""
         bases = [NO_BASE] if base.model is None else [base.fitted(jet), NO_BASE]
         y_scale, found = Scaling.fit(jet).y_scale, list[View]()
         for each in bases:

@@ -62,7 +62,7 @@ class BlockwiseRegressor(NetworkRegressor):
         X, y, gradients, gradients_at, directions, hessians, sample_weight, derivative_weight
             As for the other regressors. ``gradients_at`` and Huber's loss need arrays in memory.
         functionals, validation, base
-            As for the other regressors. They also need arrays in memory.
+            See ``RandomFeatureRegressor``. These arguments need arrays in memory.
         block_rows : int, optional
             Number of rows of a block, for more than 20,000 rows. By default 65,536, or fewer if they take more than
             64 MB. The blocks of Dask arrays are their chunks.

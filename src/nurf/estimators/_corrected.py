@@ -30,7 +30,7 @@ class CorrectedDraws:
         ``g_i``.
     base : Base
     others : Draws or CorrectedDraws, optional
-        ``b_i``, as many as there are ``g_i``; None if the base does not say how sure it is.
+        ``b_i``, as many as there are ``g_i``; None if the base has no draws.
     """
 
     inner: Draws
@@ -68,7 +68,7 @@ class CorrectedDraws:
     def value(self, X: Any) -> Array:
         """Return the values of all draws at the points, of shape (n, m) or (n, m, k) for ``m`` points (m, d).
 
-        Points of shape (n, m, d) are points of its own for each draw.
+        Points of shape (n, m, d) have separate points for each draw.
         """
         result, X = self.inner.value(X), as_finite("X", X)
         center = self._each(self.inner.fit.value, X)

@@ -60,7 +60,7 @@ class PipelineDraws:
     def value(self, X: Any) -> Array:
         """Return the values of all draws at the points, of shape (n, m) or (n, m, k) for ``m`` points (m, d).
 
-        Points of shape (n, m, d) are points of its own for each draw.
+        Points of shape (n, m, d) have separate points for each draw.
         """
         points = self._checked(X)
         return self._back(self.draws.value(self._mapped(points)))
@@ -68,7 +68,7 @@ class PipelineDraws:
     def gradient(self, X: Any) -> Array:
         """Return the gradients of all draws at the points, of shape (n, m, d) or (n, m, k, d).
 
-        Points of shape (n, m, d) are points of its own for each draw.
+        Points of shape (n, m, d) have separate points for each draw.
         """
         points = self._checked(X)
         Z = self._mapped(points)

@@ -41,7 +41,7 @@ export const inputs = {inputs}, outputs = {outputs}, hasStd = {has_std};
 
 
 class _Code(str):
-    """Text of a program, which is written as it is."""
+    """JavaScript source that is inserted without quotes."""
 
 
 def to_js(model: Any, *, std: bool | None = None) -> str:

@@ -16,7 +16,7 @@ class Style:
     linestyle: str | tuple[int, tuple[float, ...]]
 
     def line(self) -> dict[str, Any]:
-        """Return keyword arguments for ``Axes.plot``."""
+        """Return the colour, marker and dashes of a style, as keyword arguments of ``Axes.plot``."""
         return {"color": self.color, "marker": self.marker, "linestyle": self.linestyle}
 
 

@@ -223,7 +223,7 @@ class Draws:
     def value(self, X: Any) -> Array:
         """Return the values of all draws at the points, of shape (n, m) or (n, m, k) for ``m`` points (m, d).
 
-        Points of shape (n, m, d) are points of its own for each draw.
+        Points of shape (n, m, d) have separate points for each draw.
         """
         values = self.warping.values_back(self._values(self._inner(self._checked(X))))
         return self._shaped(values if self.bounds is None else np.clip(values, *self.bounds))
@@ -231,7 +231,7 @@ class Draws:
     def gradient(self, X: Any) -> Array:
         """Return the gradients of all draws at the points, of shape (n, m, d) or (n, m, k, d).
 
-        Points of shape (n, m, d) are points of its own for each draw.
+        Points of shape (n, m, d) have separate points for each draw.
         """
         given = self._checked(X)
         points = self._inner(given)
