@@ -1,4 +1,4 @@
-"""Memory of temporary arrays."""
+"""The memory of freed arrays is kept for later arrays."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def components(derivatives: Array, order: int) -> Array:
 
 
 def powers(vectors: Array, order: int) -> Array:
-    """Return the components of 1, ``v`` or ``v v^T`` for the vectors ``v`` of shape (..., d), of shape (..., C)."""
+    """Return the components of 1, ``v`` or ``v v^T`` for vectors ``v`` of shape (..., d), of shape (..., C)."""
     if order < 2:
         return vectors if order else np.ones((*vectors.shape[:-1], 1))
     return _products(vectors, vectors)
@@ -40,7 +40,7 @@ def power_slopes(vectors: Array, order: int) -> Array:
 
 
 def power_bends(dimension: int, order: int) -> Array:
-    """Return the second derivatives of ``powers``, which do not depend on ``v``, of shape (C, d, d)."""
+    """Return the second derivatives of ``powers`` with respect to ``v``, which are constant, of shape (C, d, d)."""
     if order < 2:
         return np.zeros((dimension if order else 1, dimension, dimension))
     axes = np.eye(dimension)

@@ -22,7 +22,7 @@ class Samples:
     Parameters
     ----------
     X : DataFrame of shape (n, d)
-        The inputs, indexed by the lines or rows of the file.
+        The inputs, with the lines or rows of the file as the index.
     y : array of shape (n,) or (n, k)
         The targets; of shape (n,) if there is one target.
     gradients : array of shape (n, d) or (n, k, d), or None

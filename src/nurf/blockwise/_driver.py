@@ -121,7 +121,7 @@ def fit_in_blocks(
 ) -> Result:
     """Return a fit to all blocks, which continues from the state in a file if there is one.
 
-    The file is written after the fit to the sample and between blocks, and removed in the end.
+    The file is written after the fit to the sample and between blocks, and removed after the last block.
     """
     kept = None if file is None else file.read()
     if kept is None:

@@ -59,7 +59,7 @@ def with_draws(model: Any) -> Any:
 
 
 def without_numbers(model: Any, given: Any, what: str) -> tuple[Any, Any]:
-    """Return a model as a function of the inputs that are not fixed by numbers, and their distributions."""
+    """Return the model as a function of its free inputs, and their distributions; other inputs are fixed numbers."""
     names = input_names(model)
     values = [given.get(name) for name in names] if isinstance(given, Mapping) else given
     if not (isinstance(values, list | tuple) and len(values) == len(names)):

@@ -125,7 +125,7 @@ class Cauchy(Mollifier):
         return np.asarray(math.factorial(m) * (1 - 1j * np.asarray(t)) ** -(m + 1))
 
     def stretch(self, dimension: int, order: int) -> float:
-        """Return ``sqrt(d + s - 1)``."""
+        """Return the width of the density in widths of the neurons, ``sqrt(d + s - 1)``."""
         return math.sqrt(dimension + order - 1)
 
     def log_density(self, t: Array) -> Array:

@@ -165,7 +165,7 @@ def training_units(jet: Jet) -> Scaling:
 
 
 def in_training_units(loss: Loss, units: Scaling) -> Loss:
-    """Return the loss with its weights for data in training units."""
+    """Return the loss for data in training units, with the weight of gradients in these units."""
     return Loss(loss.gradients / float(units.x_scale[0]) ** 2)
 
 

@@ -111,7 +111,7 @@ def _minimized(
 
 
 def coordinate_units(spread: Array) -> Array:
-    """Return a matrix ``B`` whose ``B B^T`` is the matrix of inverse second derivatives, of shape (p, p)."""
+    """Return a matrix ``B`` for which ``B B^T`` is the inverse matrix of second derivatives, of shape (p, p)."""
     sizes, directions = np.linalg.eigh((spread + spread.T) / 2)
     return np.asarray(directions * np.sqrt(np.clip(sizes, LEAST_SPREAD, LARGEST_SPREAD)))
 

@@ -255,7 +255,7 @@ class SampledEngine(Engine):
 
     @property
     def tolerance(self) -> float:
-        """The tolerated relative increase of the error for a larger alpha: one standard error with few samples."""
+        """The accepted relative increase of the error for a larger alpha: with few samples, one standard error."""
         weights = self.task.jet.weights(0)[self.task.jet.judges]
         return max(TOLERANCE, standard_error(effective_number(weights))) if self.refits else TOLERANCE
 

@@ -69,7 +69,11 @@ def named_density(density: Any, activation: Activation) -> Density | None:
 
 
 def default_density(density: Any, jet: Jet, activation: Activation) -> tuple[Density, list[Warning]]:
-    """Return the density and warnings; "auto" is nonlocal sampling if its derivatives are known and not zero."""
+    """Return the density and warnings.
+
+    For "auto" this is nonlocal sampling if the derivatives that it needs are known and not all zero, else uniform
+    sampling.
+    """
     named = named_density(density, activation)
     if named is not None:
         return named, []

@@ -1,4 +1,4 @@
-"""Estimators that are saved to files, and that fail without a change."""
+"""Estimators that can be saved to files, and that a failed fit leaves unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nurf.files import write
 
 
 class SavedEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator that is saved to a file without code."""
+    """An estimator that can be saved to a file, which contains no code."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, from which ``nurf.load`` returns it with the same predictions, bit by bit.

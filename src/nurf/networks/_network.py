@@ -108,7 +108,7 @@ class Features:
         return out
 
     def _arguments(self, X: Array, out: Array) -> Array:
-        """Return ``(a_n.x + b_n) / scale`` at the points, in ``out``; single precision is rounded only at the end."""
+        """Return the arguments ``(a_n.x + b_n) / scale`` of the activation in ``out``, which are rounded once."""
         matrix, vector = self._affine
         u = np.matmul(X, matrix, out=out if out.dtype == matrix.dtype else None)
         return np.add(u, vector, out=out)

@@ -75,10 +75,10 @@ def plus_interval(
 
     If no ``predictions - errors`` is above the upper end, and no ``predictions + errors`` below the lower end, the
     result equals the intervals of the jackknife+ and of CV+ (Barber, Candes, Ramdas, Tibshirani, Annals of Statistics
-    49, 2021), which take the two quantiles separately. Otherwise the result contains these intervals, whose ends
-    change places if the predictions differ by more than the errors and the coverage is small. If there are too few
-    samples for the coverage, errors are extrapolated by a t distribution, and enlarged by one standard error because
-    a fit that was chosen by few errors underestimates them.
+    49, 2021), which take the two quantiles separately. Otherwise the result contains these intervals, whose lower
+    ends are above the upper ends if predictions differ by more than the errors and the coverage is small. If there are
+    too few samples for the coverage, errors are extrapolated by a t distribution, and enlarged by one standard error
+    because a fit that was chosen by few errors underestimates them.
 
     Parameters
     ----------

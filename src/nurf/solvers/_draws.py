@@ -322,7 +322,7 @@ class Directions:
         return cls(center, reach.metric, float(radius) or 1.0)
 
     def design(self, X: Array) -> Array:
-        """Return the unit vectors at the points, of shape (n, d + 1)."""
+        """Return the unit vectors along ``(R, A (x - c))`` at the points, of shape (n, d + 1)."""
         lifted = np.column_stack([np.full(len(X), self.radius), (X - self.center) * self.metric])
         return np.asarray(lifted / np.linalg.norm(lifted, axis=1, keepdims=True))
 

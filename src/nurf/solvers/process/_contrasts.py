@@ -43,19 +43,19 @@ class Contrasts:
         return int(self.V.shape[1])
 
     def into(self, columns: Array) -> Array:
-        """Return ``Q^T`` times columns of shape (N, m)."""
+        """Return ``Q^T C`` for columns ``C`` of shape (N, m)."""
         return np.asarray(columns - self.V @ (self.T.T @ (self.V.T @ columns)))
 
     def back(self, columns: Array) -> Array:
-        """Return ``Q`` times columns of shape (N, m)."""
+        """Return ``Q C`` for columns ``C`` of shape (N, m)."""
         return np.asarray(columns - self.V @ (self.T @ (self.V.T @ columns)))
 
     def matrix_into(self, matrix: Array) -> Array:
-        """Return ``Q^T A Q`` for a symmetric matrix, in its place."""
+        """Return ``Q^T A Q`` for a symmetric matrix ``A``, which is overwritten."""
         return _rotated(matrix, self.V, self.T)
 
     def matrix_back(self, matrix: Array) -> Array:
-        """Return ``Q A Q^T`` for a symmetric matrix, in its place."""
+        """Return ``Q A Q^T`` for a symmetric matrix ``A``, which is overwritten."""
         return _rotated(matrix, self.V, self.T.T)
 
     def mean_coefficients(self, first: Array) -> Array:

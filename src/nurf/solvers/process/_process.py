@@ -177,7 +177,7 @@ class Process:
 
     @property
     def _noise_of_rows(self) -> Array:
-        """The variances of the noise of all rows, by their weights, of shape (N,)."""
+        """The variances of the noise of all rows, divided by the weights of the rows, of shape (N,)."""
         return np.asarray(self.rows.noise_shares(len(self.noise)) @ self.noise / self.rows.weights)
 
     def _blocks(self) -> Iterable[tuple[Block, Covariances]]:

@@ -188,7 +188,7 @@ def with_tail(factor: Array, elimination: Array, inverse: Array) -> Array:
 
 
 def square_root(matrix: Array) -> Array:
-    """Return ``B`` with ``B B^T`` equal to a positive semidefinite matrix."""
+    """Return a square root ``B`` of a positive semidefinite matrix ``B B^T``."""
     if not len(matrix):
         return matrix
     values, basis = np.linalg.eigh(matrix)
