@@ -347,7 +347,6 @@ class TestPage:
         here.tab.get_by_role("button", name="Find the maximum").click()
         here.tab.get_by_role("status").filter(has_text="in the range of the samples").wait_for()
         here.drawn(2)
-        here.tab.wait_for_timeout(1000)
         outlines = here.tab.locator("#explore figure path[fill-opacity='0.22']").all()
         heights = [float(y) for path in outlines for y in re.findall(r",([-\d.]+)", path.get_attribute("d"))]
         assert len(heights) > 100

@@ -60,9 +60,9 @@ class BlockwiseRegressor(NetworkRegressor):
         Parameters
         ----------
         X, y, gradients, gradients_at, directions, hessians, sample_weight, derivative_weight
-            As for the other regressors. ``gradients_at`` and Huber's loss need arrays in memory.
+            See ``RandomFeatureRegressor``. ``gradients_at`` and Huber's loss need arrays in memory.
         functionals, validation, base
-            See ``RandomFeatureRegressor``. These arguments need arrays in memory.
+            See ``RandomFeatureRegressor``. ``functionals``, ``validation`` and ``base`` need arrays in memory.
         block_rows : int, optional
             Number of rows of a block, for more than 20,000 rows. By default 65,536, or fewer if they take more than
             64 MB. The blocks of Dask arrays are their chunks.
