@@ -104,9 +104,9 @@ class Portraits(PaperFigure):
         """Return how the networks were chosen."""
         n = scope.n_trials(CASES[self.key])
         return (
-            f"The picture and the places of neurons show the first trial; ratios of errors are means over {n}. Nonuniform "
-            "is the local density with the authors' jitter. The trained network is the last of the path with at most "
-            f"{self.n_trained} neurons."
+            f"The picture and the places of neurons show the first trial; ratios of errors are means over {n}. "
+            "Nonuniform is the local density with the authors' jitter. The trained network is the last of the path "
+            f"with at most {self.n_trained} neurons."
         )
 
 
