@@ -137,13 +137,10 @@ METHODS = {
 }
 
 
-def fitted(case: str, method: str, place: int) -> dict[str, object]:
-    """Return the row of one fit, with no number as the error where it failed."""
-    spec = METHODS[method]
-    X, y, gradients, fresh, truth, _ = make_data(case, 0)
-    n = min(len(X), (spec.most[place] if spec.most else 0) or len(X))
-    X, y, gradients = X[:n], y[:n], gradients[:n]
-    row = {"case": case, "method": method, "place": place, "samples": n, "gradients": spec.gradients}
+def fit_peer(
+    spec: Method, place: int, X: np.ndarray, y: np.ndarray, gradients: np.ndarray
+) -> tuple[Callable[[np.ndarray], np.ndarray], float]:
+    """Return the predictions of a fitted model as a function of points, and the seconds of the fit."""
     center, half, mean, unit = 0.0, 1.0, 0.0, 1.0
     if spec.needs != "nurf":
         low, high = X.min(axis=0), X.max(axis=0)
@@ -151,14 +148,24 @@ def fitted(case: str, method: str, place: int) -> dict[str, object]:
         center, half = (low, high - low) if cube else ((low + high) / 2, (high - low) / 2)
         mean, unit = y.mean(), y.std()
     options = {"gradients": gradients * half / unit} if spec.gradients else {}
+    model = spec.makers[place]()
+    start = time.process_time()
+    model.fit((X - center) / half, (y - mean) / unit, **options)
+    seconds = time.process_time() - start
+    return lambda points: mean + unit * np.ravel(model.predict((points - center) / half)), seconds
+
+
+def fitted(case: str, method: str, place: int) -> dict[str, object]:
+    """Return the row of one fit, with no number as the error where it failed."""
+    spec = METHODS[method]
+    X, y, gradients, fresh, truth, _ = make_data(case, 0)
+    n = min(len(X), (spec.most[place] if spec.most else 0) or len(X))
+    row = {"case": case, "method": method, "place": place, "samples": n, "gradients": spec.gradients}
     with warnings.catch_warnings(), redirect_stdout(StringIO()):
         warnings.simplefilter("ignore")
         try:
-            model = spec.makers[place]()
-            start = time.process_time()
-            model.fit((X - center) / half, (y - mean) / unit, **options)
-            seconds = time.process_time() - start
-            values = mean + unit * np.ravel(model.predict((fresh - center) / half))
+            predict, seconds = fit_peer(spec, place, X[:n], y[:n], gradients[:n])
+            values = predict(fresh)
         except FAILURES as failure:
             return row | {"error": "nan", "note": " ".join(f"failed: {failure}".split())[:100]}
     error = np.linalg.norm(values - truth) / np.linalg.norm(truth)

@@ -216,20 +216,23 @@ def test_trust_says_which_models_miss_what_they_promise(trust, tmp_path, capsys)
         trust.main(["--out", str(out)])
 
 
-def test_little_time_is_measured_beside_a_process(monkeypatch, tmp_path, capsys):
+def test_little_time_is_measured_beside_peers(monkeypatch, tmp_path, capsys):
     pytest.importorskip("uqtestfuns")
     monkeypatch.syspath_prepend(BENCHMARKS)
     anytime, out = import_module("anytime"), tmp_path / "anytime.csv"
     case = ["--functions", "CurrinSine", "--data", "values", "--budgets", "0.05", "--out", str(out)]
+    case += ["--peers", "GP", "kernel ridge"]
     anytime.main(case)
     anytime.main(case)  # what is there is not measured again
-    assert [float(row["budget"]) for row in anytime.read(out)] == [anytime.PROCESS, 0.05]
-    assert "| values | the process | 1.00 | 0 of 1 |" in capsys.readouterr().out
+    found = [(row["method"], row["budget"]) for row in anytime.read(out)]
+    assert found == [("GP", ""), ("kernel ridge", ""), ("Surrogate", "0.05")]
+    assert "| values | GP |  | 1.00 | 0 of 1 |" in capsys.readouterr().out
     assert out.with_suffix(".png").stat().st_size > 10_000
-    rows = [("a", 0, 0.1, 1.0), ("b", 0, 0.4, 2.0), ("a", 1, 0.05, 1.0), ("b", 1, 0.05, 1.2)]
-    keys = ("function", "budget", "error", "seconds")
+    rows = [("a", "GP", "", 0.1, 1.0), ("b", "GP", "", 0.4, 2.0)]
+    rows += [("a", "Surrogate", 1, 0.05, 1.0), ("b", "Surrogate", 1, 0.05, 1.2)]
+    keys = ("function", "method", "budget", "error", "seconds")
     anytime.print_summary([dict(zip(keys, map(str, row), strict=True)) | {"data": "values"} for row in rows])
-    assert "| values | 1 | 0.25 | 2 of 2 | 1.1 | 1.2 | 1 of 2 |" in capsys.readouterr().out
+    assert "| values | Surrogate | 1 | 0.25 | 2 of 2 | 1.1 | 1.2 | 1 of 2 |" in capsys.readouterr().out
 
 
 def test_trust_has_rows_of_all_samples_that_are_documented(trust):
