@@ -11,7 +11,7 @@ import numpy as np
 from nurf._blocks import spaced
 from nurf._reduction import output_directions
 from nurf._types import Array, Index, Mask
-from nurf.choosing import Clock, Policy, assign_folds
+from nurf.choosing import Clock, Policy, fold_masks
 from nurf.engines._outer import FEW_OPERATIONS
 from nurf.engines._stages import Task
 from nurf.jets import DERIVATIVE_KINDS, Jet
@@ -89,7 +89,7 @@ class Parts:
     @cached_property
     def folds(self) -> list[Mask]:
         """The masks of the rows in each fold."""
-        return fold_masks(self.task.jet, self.policy)
+        return fold_masks(self.task.jet, self.policy.n_folds)
 
     @cached_property
     def refits(self) -> bool:
@@ -149,13 +149,6 @@ class Parts:
     def _outputs(self) -> Array | None:
         """The combinations of many outputs (k, q) that judge candidates below the last size; None for all outputs."""
         return output_directions(self.task.jet) if self.task.jet.y[:1].size > MANY_OUTPUTS else None
-
-
-def fold_masks(jet: Jet, policy: Policy) -> list[Mask]:
-    """Return the masks of the rows in each fold with values of positive weight."""
-    fold_of = assign_folds(jet, policy.n_folds)
-    folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
-    return [held for held in folds if np.any(jet.weights(0)[held & jet.judges] > 0)]
 
 
 def _part(jet: Jet, rows: Mask) -> Jet:

@@ -16,9 +16,9 @@ import numpy as np
 
 from nurf._blocks import spaced
 from nurf._types import Array
+from nurf.choosing import fold_masks
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._fit import ShallowFit
-from nurf.engines._parts import fold_masks
 from nurf.engines._sampled import SampledEngine, fit_sampled
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import ShallowNetwork
@@ -160,7 +160,7 @@ def cleaned_engines(engines: Sequence[SampledEngine]) -> list[SampledEngine]:
             break
     cleaned = [_cleaned(engine, cleaner) for engine in engines]
     first = cleaned[0]
-    held_out = [jet[rows] for rows in fold_masks(first.task.jet, first.policy)]
+    held_out = [jet[rows] for rows in fold_masks(first.task.jet, first.policy.n_folds)]
     finish = partial(with_huber_loss, jet=jet, cleaned=first.task.jet, held_out=held_out)
     return [replace(engine, finish=finish) for engine in cleaned]
 

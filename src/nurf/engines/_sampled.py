@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Array
-from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, decide
+from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, decide, fold_masks
 from nurf.engines._candidates import GROWTH, Moves, Stages
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._elsewhere import error_elsewhere
 from nurf.engines._fit import ShallowFit, Stage
 from nurf.engines._memory import Memory
-from nurf.engines._parts import ALL, FOLDS, Parts, Split, fold_masks
+from nurf.engines._parts import ALL, FOLDS, Parts, Split
 from nurf.engines._space import Space
 from nurf.engines._stages import Task, require_derivatives, stage_counts
 from nurf.jets import LEAST_VALUES, Jet
@@ -218,7 +218,7 @@ class SampledEngine(Engine):
             optimism = np.maximum(np.divide(true, own, out=np.ones_like(true), where=own > 0), 1.0)
             return replace(fit, output_errors=evidence.of_values.output_errors, optimism=optimism)
         if self.refits:
-            held_out = [given[rows] for rows in fold_masks(given, self.policy)]
+            held_out = [given[rows] for rows in fold_masks(given, self.policy.n_folds)]
             crossfit = CrossFit.of(fit.network, [each.network for each in self._refitted(judged)], held_out)
             # A left-out sample is predicted worse than a fitted one, unless few neurons happen to miss an input.
             fitted = Evidence.at(self.task.jet, fit.network.errors(self.task.jet))

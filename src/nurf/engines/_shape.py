@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Array, Index, Mask
-from nurf.choosing import POLICY, assign_folds
+from nurf.choosing import POLICY, fold_masks
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._fit import Fit, ShallowFit, Shape
 from nurf.engines._wide import WideFit
@@ -242,9 +242,7 @@ def _folds(jet: Jet) -> list[Mask]:
     """Return the masks of the samples of each fold; none if there are too few samples."""
     if np.count_nonzero(jet.has_value) < MIN_ERRORS:
         return []
-    fold_of = assign_folds(jet, POLICY.n_folds)
-    folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
-    folds = [held for held in folds if np.any(jet.weights(0)[held & jet.has_value] > 0)]
+    folds = [held for held in fold_masks(jet, POLICY.n_folds) if jet.has_value[held].any()]  # not only functionals
     return folds if len(folds) > 1 else []
 
 

@@ -12,7 +12,7 @@ from scipy.linalg import lstsq
 
 from nurf._types import Array
 from nurf.activations import Activation
-from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, assign_folds
+from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, fold_masks
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._fit import ShallowFit, Stage
 from nurf.engines._outer import fit_outer
@@ -354,9 +354,8 @@ class SparseEngine(Engine):
         jet = self.jet
         errors = np.full((len(jet), jet.y[:1].size), np.nan)
         if fit.crossfit is not None:
-            fold_of = assign_folds(jet, fit.crossfit.n_folds)
-            for fold, network in enumerate(fit.crossfit.folds):
-                held = (fold_of == fold) & jet.has_value
+            for fold, network in zip(fold_masks(jet, self.policy.n_folds), fit.crossfit.folds, strict=True):
+                held = fold & jet.has_value
                 errors[held] = network.errors(jet[held])
         others = None if self.validation is None else (self.validation, fit.network.errors(self.validation))
         return Evidence.at(jet, errors, others)

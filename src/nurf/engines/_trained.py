@@ -24,6 +24,7 @@ from nurf.choosing import (
     TimeUpError,
     assign_folds,
     decide,
+    fold_masks,
 )
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._deep import (
@@ -153,12 +154,12 @@ class TrainedEngine(Engine):
         if self.start is not None:
             n_runs = min(n_runs, len(self.start.folds.networks))
             fold_of = self.start.folds.assigned(jet.X, fold_of)
-        held = {fold: fold_of == fold for fold in range(n_runs)}
-        held = {fold: rows for fold, rows in held.items() if jet.has_value[rows].any() and jet.has_value[~rows].any()}
+        masks = fold_masks(jet, np.where(fold_of < n_runs, fold_of, NO_FOLD))
+        held = tuple(rows for rows in masks if jet.has_value[~rows].any())
         if not held:
             return everything
-        rows = tuple(data[~each] for each in held.values())
-        return Parts(rows, tuple(held.values()), tuple(held), fold_of, max(n_folds, 2))
+        numbers = tuple(int(fold_of[rows][0]) for rows in held)
+        return Parts(tuple(data[~rows] for rows in held), held, numbers, fold_of, max(n_folds, 2))
 
     def candidates(self) -> Iterator[DeepSetting]:
         """Yield the settings; only the first one if no rows judge."""

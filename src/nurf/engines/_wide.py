@@ -14,7 +14,7 @@ from nurf._blocks import spaced
 from nurf._memory import keep_freed_memory
 from nurf._threads import all_threads
 from nurf._types import Array, Index
-from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, assign_folds
+from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, fold_masks
 from nurf.engines._fit import Fit
 from nurf.engines._learning import Candidate, Learning
 from nurf.engines._scales import (
@@ -314,8 +314,7 @@ class WideEngine(Engine):
         of the true errors in 57% and 68% of the fits (with 10 samples for each input), as with scales learned for each
         member, but only in 49% if other kernels used converted scales.
         """
-        fold_of = assign_folds(jet, self.policy.n_folds)
-        folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
+        folds = fold_masks(jet, self.policy.n_folds)
         if len(folds) == 1:  # all values are at one point
             return list(expected)
         processes = [self._relearned(members[0], jet[~fold]).process(rows) for fold in folds]
