@@ -22,7 +22,7 @@ from nurf.engines._fit import ShallowFit
 from nurf.engines._sampled import SampledEngine, fit_sampled
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import ShallowNetwork
-from nurf.solvers import LeaveOneOut, Validation
+from nurf.solvers import LeaveOneOut
 from nurf.solvers._coverage import calibration
 from nurf.solvers._rows import rows_per_sample
 from nurf.solvers.ridge import LeastSquares, LeftOut, Ridge
@@ -267,9 +267,7 @@ def _cleaned(engine: SampledEngine, cleaner: HuberFit | None) -> SampledEngine:
     """Return the engine with cleaned data, and cleaned validation samples if there are any."""
     if cleaner is None:
         return engine
-    rule = engine.task.rule
-    if isinstance(rule, Validation):
-        rule = Validation(cleaner.moved_validation(rule.validation))
+    rule = None if engine.task.rule is None else engine.task.rule.with_others(cleaner.moved_validation)
     same = engine.task.jet.known == cleaner.jet.known
     jet = cleaner.moved() if same else cleaner.moved().only(())
     return replace(engine, task=replace(engine.task, jet=jet, rule=rule))

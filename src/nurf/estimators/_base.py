@@ -54,6 +54,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     random_state: Any = None
     _goes_on: bool = False  # whether a fit to a sample can be continued with all blocks
     _takes_functionals: ClassVar[bool] = False
+    _takes_all_inputs: ClassVar[bool] = False  # also where few directions of many inputs seem sufficient
 
     def fit(
         self,

@@ -220,8 +220,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None)
 
     def _finish(self, prepared: Prepared, fit: DeepFit) -> list[Warning]:
-        (engine,) = prepared.engines
-        assert isinstance(engine, TrainedEngine)
+        engine: TrainedEngine = prepared.engines[0]  # type: ignore[assignment]
         before, scaled = 0 if engine.start is None else self.n_iter_, prepared.scaled
         self._set_trained(
             fit, prepared.scaling, engine.spec, before + fit.n_steps, len(scaled), prepared.check, bool(scaled.known)

@@ -177,6 +177,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
 
     _running: Running | None
     _takes_functionals = True
+    _takes_all_inputs = True
 
     def __init__(
         self,
@@ -258,8 +259,8 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         return replace(engine, finish=partial(conditions.sampled, jet=engine.task.jet, given=scaled))
 
     def _finish(self, prepared: Prepared, fit: ShallowFit) -> list[Warning]:
-        scaled, engine = prepared.scaled, prepared.engines[0]
-        assert isinstance(engine, SampledEngine)
+        engine: SampledEngine = prepared.engines[0]  # type: ignore[assignment]
+        scaled = prepared.scaled
         uncertainty: CrossFit | Posterior | None = fit.crossfit
         if uncertainty is None:
             options: dict[str, Any] = {"precise": fit.precise, "optimism": fit.optimism, "robust": self.loss == "huber"}

@@ -301,7 +301,7 @@ class Surrogate(BlockwiseRegressor):
         reduced = few_directions(jet, whole)
         if reduced is None or (check is not None and check.consistent is False):
             return [None]
-        return [reduced, whole] if isinstance(model, RandomFeatureRegressor) else [reduced]
+        return [reduced, whole] if model._takes_all_inputs else [reduced]
 
     def _models(self, jet: Jet) -> list[tuple[str, NetworkRegressor]]:
         """Return the names of the engines, and the estimators with their parameters."""
