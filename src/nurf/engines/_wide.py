@@ -40,7 +40,6 @@ from nurf.solvers.process import (
 )
 
 START_NOISE = 1e-6  # variance of the noise of a start, for data with little noise
-CROSSED_ROWS = 200  # at most these are used to learn scales without a fold, which need not be the best scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,9 +324,10 @@ class WideEngine(Engine):
     def _relearned(self, member: Candidate, jet: Jet) -> Candidate:
         """Return a candidate whose scales are learned from other data, from the best start.
 
-        Scales learned from all data must not be a start, because they depend on the left-out samples.
+        Scales learned from all data must not be a start, because they depend on the left-out samples. They are learned
+        from as many rows as the first part has: they need not be the best scales.
         """
-        share = CROSSED_ROWS / row_total(jet)
+        share = self.learning.rows[0] / row_total(jet)
         jet = jet if share >= 1 else jet[spaced(np.arange(len(jet)), max(1, int(share * len(jet))))]
         rows, n_steps = ProcessRows.of(jet, self.degree), self.learning.refit_steps
         found = self._learned(_started(member.kernel, self, rows, jet, 1, member.separate), rows, n_steps)

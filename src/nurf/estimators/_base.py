@@ -22,6 +22,7 @@ from nurf._warping import UNWARPED, Warping, require_positive
 from nurf.choosing import NO_LIMIT, POLICY, Choice, Clock, decide
 from nurf.data import DerivativeCheck, Observations, in_pieces, require_numbers, split
 from nurf.engines import Conditions, Fit, ShallowFit
+from nurf.engines._parts import MAX_ROWS
 from nurf.engines._progress import watch_attempts
 from nurf.estimators._corrected import CorrectedDraws
 from nurf.estimators._fidelities import NO_BASE, Base
@@ -182,7 +183,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         """Fit the earlier choice to checked data, and return warnings for the user."""
         before = self.fit_.origin
         if before is None:
-            raise ValueError("`update` needs a model of `fit` with at most 20,000 rows: continue with `partial_fit`")
+            raise ValueError(
+                f"`update` needs a model of `fit` with at most {MAX_ROWS:,} rows: continue with `partial_fit`"
+            )
         if jet.y.shape[1:] != self.fit_.network.output_shape:
             expected, got = self.fit_.network.output_shape, jet.y.shape[1:]
             raise ValueError(f"`y` must have outputs of shape {expected}, as in the last fit, got {got}")

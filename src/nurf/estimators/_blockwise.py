@@ -24,7 +24,7 @@ from nurf.estimators._saved import unchanged_on_error
 from nurf.estimators._views import AS_GIVEN
 from nurf.jets import Jet
 
-OR_AT_ONCE = ", or fit at most 20,000 of them at once"
+OR_AT_ONCE = f", or fit at most {MAX_ROWS:,} of them at once"
 Checked = tuple[Scaling, DerivativeCheck | None, list[Warning]]
 
 

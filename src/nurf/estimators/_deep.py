@@ -22,15 +22,13 @@ from nurf.engines import DeepFit, DeepOptions, DeepSetting, DeepSpec, TrainedEng
 from nurf.engines._deep import balanced_weight, first_network
 from nurf.engines._progress import watch_attempts
 from nurf.estimators._blockwise import BlockwiseRegressor, Checked
-from nurf.estimators._parameters import MAX_WEIGHTS, as_generator, choose, named_density, zero_derivatives
+from nurf.estimators._parameters import MAX_WEIGHT, MAX_WEIGHTS, as_generator, choose, named_density, zero_derivatives
 from nurf.estimators._prepared import Prepared
 from nurf.estimators._report import Report, describe_deep
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork, Nonlinearity
 from nurf.networks._nonlinearities import NONLINEARITIES
 from nurf.solvers import Loss
-
-MAX_WEIGHT = 1e9  # largest weight of derivatives; with larger weights, single precision does not resolve the values
 
 
 class DeepFeatureRegressor(BlockwiseRegressor):

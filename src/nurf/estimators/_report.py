@@ -19,7 +19,8 @@ from nurf.solvers import VALUES_ONLY
 from nurf.solvers._coverage import MIN_ERRORS
 from nurf.solvers.process import rounding_floor
 
-SHOWN = 5  # candidates of each size that are shown
+SHOWN = 5  # entries of a list in a report: candidates of each size, factors of a base
+
 MAX_OUTPUTS = 10  # outputs whose errors are shown
 MAX_INPUTS = 8  # inputs whose relevance is shown
 

@@ -23,15 +23,13 @@ from nurf.engines import polish as polish_fit
 from nurf.engines._progress import watch_path
 from nurf.engines._stages import sample_features
 from nurf.estimators._base import ShallowRegressor
-from nurf.estimators._parameters import TAILS, check_neurons, choose, default_density, make_activation
+from nurf.estimators._parameters import MAX_WEIGHT, TAILS, check_neurons, choose, default_density, make_activation
 from nurf.estimators._prepared import Prepared
 from nurf.estimators._report import Report, describe_sparse
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, Network
 from nurf.solvers import Loss, SparseOptions
 from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
-
-MAX_WEIGHT = 1e9  # largest weight of derivatives; with larger weights, steps do not resolve the values
 
 Model = TypeVar("Model", bound=ShallowRegressor)
 
