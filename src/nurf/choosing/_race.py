@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from typing import Any
@@ -283,13 +283,6 @@ def race(
     failures: dict[int, Exception] = {}
     finished = True
 
-    def note(judged: Judged) -> None:
-        everything.append(judged)
-        attempts.append(judged.engine.record(judged))
-        clock.start()
-        if watch is not None:
-            watch(attempts[-1])
-
     for step in takewhile(lambda step: any(_has_more(engine, step) for engine in engines), count()):
         if not finished or _is_exact(standings, policy.exact):
             break
@@ -303,9 +296,17 @@ def race(
         ]
         before = {place: _Before.of(standings[place], standings) for place in places}
         for place in places:
-            effort = engines[place].efforts[step - engines[place].first_step]
+            standing, engine = standings[place], engines[place]
+            effort = engine.efforts[step - engine.first_step]
             try:
-                _make(standings[place], effort, policy, before[place], note)
+                for candidate, smaller in _proposed(standing, effort, policy, before[place]):
+                    judged = standing.pool[candidate] = engine.judge(candidate, effort.size, smaller)
+                    standing.seconds += judged.seconds
+                    everything.append(judged)
+                    attempts.append(engine.record(judged))
+                    clock.start()
+                    if watch is not None:
+                        watch(attempts[-1])
             except TimeUpError:
                 finished = False
                 break
@@ -337,14 +338,13 @@ def _has_more(engine: Engine, step: int) -> bool:
     return step < engine.first_step or step < engine.first_step + len(engine.efforts)
 
 
-def _make(
-    standing: _Standing,
-    effort: Effort,
-    policy: Policy,
-    before: _Before,
-    note: Callable[[Judged], None],
-) -> None:
-    """Make an effort of an engine: judge its candidates and variants of the best, and keep a few for the next."""
+def _proposed(
+    standing: _Standing, effort: Effort, policy: Policy, before: _Before
+) -> Iterator[tuple[Hashable, Judged | None]]:
+    """Yield the candidates of an effort, each with its result of a smaller effort, and keep a few for the next.
+
+    Every candidate is judged before the next is yielded: variants follow of the best so far.
+    """
     limit = effort.rival * before.error
     if standing.best and not standing.best[-1].error <= limit:
         standing.is_done = True
@@ -359,20 +359,19 @@ def _make(
     for metric in before.metrics:
         going += [(candidate, None) for candidate in engine.informed(metric, effort.size)]
 
-    def judge(candidates: Iterable[tuple[Hashable, Judged | None]]) -> None:
-        for candidate, before in candidates:
+    def unknown(candidates: Sequence[tuple[Hashable, Judged | None]]) -> Iterator[tuple[Hashable, Judged | None]]:
+        for candidate, smaller in candidates:
             behind = standing.pool and not min(each.error for each in standing.pool.values()) <= limit
             if candidate not in standing.pool and not behind:
-                standing.pool[candidate] = engine.judge(candidate, effort.size, before)
-                standing.seconds += standing.pool[candidate].seconds
-                note(standing.pool[candidate])
+                yield candidate, smaller
 
-    judge(going)
+    yield from unknown(going)
     for breadth in effort.rounds:
         leaders = _leaders(standing.ordered, breadth, policy.factor, engine)
-        judge([(variant, None) for leader in leaders for variant in engine.variants(leader)])
+        yield from unknown([(variant, None) for leader in leaders for variant in engine.variants(leader)])
     for _ in range(2 if effort.cheap else 0):
-        judge([(variant, None) for leader in standing.ordered[: effort.cheap] for variant in engine.cheap(leader)])
+        leaders = standing.ordered[: effort.cheap]
+        yield from unknown([(variant, None) for leader in leaders for variant in engine.cheap(leader)])
     smaller = min((each.error for each in standing.best if each.size < effort.size), default=np.inf)
     _conclude(standing)
     standing.is_done = not standing.best[-1].error <= (1 - effort.improvement) * smaller

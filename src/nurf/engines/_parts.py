@@ -23,7 +23,7 @@ MANY_OUTPUTS = 10  # with more outputs, candidates are judged by combinations of
 ALL, FOLDS, WITHOUT = "all", "folds", "without each fold"
 ROWS_PER_NEURON = {True: 4, False: 8}  # below the last size, with and without derivatives
 MAX_ROWS = 20_000  # hyperplanes are sampled from at most these; candidates are judged on a quarter of them
-MAX_PRECISE_OPERATIONS = 4e10  # limit for fits with very small alphas, between the first size and the last
+MAX_RACED_OPERATIONS = 4e10  # limit for fits with very small alphas, between the first size and the last
 MAX_REFIT_SAMPLES = 1000  # fits without folds measure the optimism of leave-one-out; with more samples it is near 1
 MIN_HELD_OUT = 120  # samples that these fits hold out, a fold at a time
 
@@ -123,14 +123,14 @@ class Parts:
         elif where == WITHOUT:
             for held in self.folds:
                 judging = np.flatnonzero(held & jet.judges)
-                task = replace(self._on(~held, MAX_PRECISE_OPERATIONS), rule=HeldOut(jet[judging], judging))
+                task = replace(self._on(~held, MAX_RACED_OPERATIONS), rule=HeldOut(jet[judging], judging))
                 yield Split(task, everything[~held], held)
         else:
             combined = jet if self._outputs is None or self.has_other_rows else jet.combined(self._outputs)
             chosen = np.zeros(len(jet), bool)
             chosen[spaced(everything, self._n_rows(int(where)))] = True
             rule = (self.task.rule or LeaveOneOut()).coarse()
-            limit = FEW_OPERATIONS if int(where) == self.sizes[0] else MAX_PRECISE_OPERATIONS
+            limit = FEW_OPERATIONS if int(where) == self.sizes[0] else MAX_RACED_OPERATIONS
             task = replace(self._on(chosen, limit), rule=rule, jet=_part(combined, chosen))
             yield Split(task, everything[chosen], rest=None if self.has_other_rows else combined[~chosen])
 

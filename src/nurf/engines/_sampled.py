@@ -19,7 +19,7 @@ from nurf.engines._fit import ShallowFit, Stage
 from nurf.engines._memory import Memory
 from nurf.engines._parts import ALL, FOLDS, Parts, Split
 from nurf.engines._space import Space
-from nurf.engines._stages import Task, require_derivatives, stage_counts
+from nurf.engines._stages import State, Task, require_derivatives, stage_counts
 from nurf.jets import LEAST_VALUES, Jet
 from nurf.solvers import LeaveOneOut
 from nurf.solvers._coverage import effective_number, standard_error
@@ -124,7 +124,7 @@ class SampledEngine(Engine):
         n, behind = 0, 0.0
         while n < n_splits and not (n and behind > self.policy.factor ** (1 / n**2)):
             n = n_splits if best is None else n + 1
-            evidence, alpha = self._evidence(stages, where, n)
+            evidence, alpha = self._evidence(self.memory.splits(where)[:n], self.memory.states(stages, where, n))
             behind = 0.0 if best is None else times_behind(evidence, best.evidence)
         if best is not None and n < n_splits:
             unseen = ~evidence.judges[:, None]
@@ -147,13 +147,13 @@ class SampledEngine(Engine):
         if not self._is_measured:
             return judged
         self.clock.check()
-        return self._measured(judged)
+        return self._measured(judged, self.memory.states(self._of(judged), FOLDS))
 
-    def _measured(self, judged: Judged) -> Judged:
-        """Return the candidate with errors of fits without some of the folds, unless it already has them."""
-        jet, stages, before = self.task.jet, self._of(judged), judged.evidence
+    def _measured(self, judged: Judged, states: Sequence[State]) -> Judged:
+        """Return the candidate with errors of fits without some of the folds, given their neurons."""
+        jet, before = self.task.jet, judged.evidence
         errors = np.full((len(jet), jet.y[:1].size), np.nan)
-        for split, state in zip(self.memory.splits(FOLDS), self.memory.states(stages, FOLDS), strict=True):
+        for split, state in zip(self.memory.splits(FOLDS), states, strict=True):
             assert split.held is not None
             held = split.held & jet.judges
             errors[held] = state.fit.network.errors(jet[held])
@@ -213,7 +213,9 @@ class SampledEngine(Engine):
         fit = replace(state.fit, stage=stage, history=(*self._earlier(stages), stage), left_out=None)
         few = np.count_nonzero(self.task.jet.has_value) < LEAST_VALUES
         if self.task.jet.functionals is not None and (few or not self.refits):
-            evidence = self._measured(judged).evidence if self._is_measured and not self.refits else judged.evidence
+            evidence = judged.evidence
+            if self._is_measured and not self.refits:
+                evidence = self._measured(judged, self.memory.states(stages, FOLDS)).evidence
             own, true = state.fit.output_errors, evidence.output_errors
             optimism = np.maximum(np.divide(true, own, out=np.ones_like(true), where=own > 0), 1.0)
             return replace(fit, output_errors=evidence.of_values.output_errors, optimism=optimism)
@@ -226,16 +228,17 @@ class SampledEngine(Engine):
             return replace(fit, output_errors=np.fmax(*errors), crossfit=crossfit)
         if not self._is_measured:
             return fit
-        folds, refits = self.memory.splits(FOLDS), [each.fit for each in self.memory.states(stages, FOLDS)]
+        folds, states = self.memory.splits(FOLDS), self.memory.states(stages, FOLDS)
+        refits = [each.fit for each in states]
         held_out = [self.task.jet[each.held].only(()) for each in folds]
         crossfit = CrossFit.of(fit.network, [each.network for each in refits], held_out)
         typical = crossfit.optimism([each.output_errors for each in refits])
-        return replace(fit, output_errors=self._measured(judged).evidence.output_errors, optimism=typical)
+        return replace(fit, output_errors=self._measured(judged, states).evidence.output_errors, optimism=typical)
 
     def _refitted(self, judged: Judged) -> list[ShallowFit]:
         """Return the fits without each fold, with the alpha of the candidate."""
         alphas, states = np.array([judged.found]), self.memory.states(self._of(judged), self._parts.where(judged.size))
-        return [state.with_loss(state.setting.loss, alphas).fit for state in states]
+        return [state.with_loss(state.setting.loss, alphas).outer.fit for state in states]
 
     @property
     def refits(self) -> bool:
@@ -288,19 +291,15 @@ class SampledEngine(Engine):
         stage = Stage(before.size, judged.error, judged.found, judged.seconds, before.setting, state.fallback)
         return (*self._earlier(before), stage)
 
-    def _evidence(self, stages: Stages, where: str, n: int) -> tuple[Evidence, float]:
-        """Return the errors at held-out samples of the first ``n`` splits, and the alpha of all fits.
+    def _evidence(self, splits: Sequence[Split], states: Sequence[State]) -> tuple[Evidence, float]:
+        """Return the errors at the held-out samples of some splits, and the alpha of all fits.
 
         If the smallest alpha of the path is the best, all fits continue with smaller alphas, if they can.
         """
-        splits, states = (
-            self.memory.splits(where)[:n],
-            [self.memory.state(stages, where, number) for number in range(n)],
-        )
-        fits = [state.resolved for state in states]
+        fits = [state.outer.resolved for state in states]
         _, best = self._along(splits, fits, 0.0)
-        if all(state.refines(best) for state in states):
-            fits = [state.refined for state in states]
+        if all(state.outer.refines(best) for state in states):
+            fits = [state.outer.refined for state in states]
         left_out, alpha = self._along(splits, fits, self.tolerance)
         jet, n_others = self.task.jet, 0 if self.task.rule is None else self.task.rule.n_other_rows
         total = len(jet) + n_others
