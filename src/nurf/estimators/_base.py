@@ -28,7 +28,7 @@ from nurf.estimators._corrected import CorrectedDraws
 from nurf.estimators._fidelities import NO_BASE, Base
 from nurf.estimators._parameters import as_generator
 from nurf.estimators._predictions import Predictions
-from nurf.estimators._prepared import Prepared, known_kinds
+from nurf.estimators._prepared import Prepared, Request, known_kinds
 from nurf.estimators._report import Report, with_error
 from nurf.estimators._saved import SavedEstimator, unchanged_on_error
 from nurf.estimators._shape import CONDITIONS, Shape
@@ -192,7 +192,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         if known_kinds(jet) != before.known:
             had, has = (" and ".join(kinds) or "no derivatives" for kinds in (before.known, known_kinds(jet)))
             raise ValueError(f"`update` needs the derivatives that the last fit had, {had}, got {has}")
-        prepared = self._prepared(self._view, jet, jet, None, self._generator(), NO_LIMIT, self.scaling_)
+        request = Request(jet, jet, None, self._generator(), NO_LIMIT, self.scaling_)
+        prepared = self._prepared(self._view, request)
         engine = next(engine for engine in prepared.raced if engine.data == before.data)
         fit = prepared.fit(Choice(engine.again(self.fit_), before.optimism))
         origin = replace(fit.origin, optimism=before.optimism, n_samples=before.n_samples)
@@ -251,7 +252,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         rng, progress = self._generator(), watch_attempts(self._verbosity())
         given, (jet, held_out) = jet, split(jet, validation, rng)
         views, clock = self._views(jet, held_out, base), self._clock(Clock())
-        rivals = [self._prepared(view, given, jet, held_out, rng, clock) for view in views]
+        request = Request(given, jet, held_out, rng, clock)
+        rivals = [self._prepared(view, request) for view in views]
         choice = decide([engine for each in rivals for engine in each.raced], POLICY, progress, clock)
         prepared = next(each for each in rivals if choice.winner.engine in each.raced)
         found = self._finished(prepared, prepared.fit(choice))
@@ -298,18 +300,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
                 f"transform the rows yourself{otherwise}"
             )
 
-    def _prepared(
-        self,
-        view: View,
-        given: Jet,
-        jet: Jet,
-        held_out: Jet | None,
-        rng: np.random.Generator,
-        clock: Clock,
-        scaling: Scaling | None = None,
-        prepare: Callable[..., Prepared] | None = None,
-    ) -> Prepared:
-        """Return the result of ``prepare`` (by default ``_prepare``) for a view of the data."""
+    def _prepared(self, view: View, request: Request) -> Prepared:
+        """Return the engines for a view of the data."""
+        jet = request.jet
         if jet.functionals is not None and not self._takes_functionals:
             raise ValueError(
                 f"`functionals` need RandomFeatureRegressor, KernelFeatureRegressor or Surrogate, got them for "
@@ -320,10 +313,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
                 f"`loss` must be 'squared' with a `target`, got 'huber' and the {view.warping}: values without "
                 "gross errors are not known in the units of the data"
             )
-        prepare = self._prepare if prepare is None else prepare
-        jet, held_out = view(jet), None if held_out is None else view(held_out)
-        prepared = prepare(view(given), jet, held_out, rng, clock, scaling)
-        shape = Shape.of(self, given.n_features, given.y.shape[1:])
+        request = request.seen(view)
+        prepared, held_out = self._prepare(request), request.held_out
+        shape = Shape.of(self, jet.n_features, jet.y.shape[1:])
         if not shape.is_free:
             prepared = self._shaped(prepared, shape, view.warping)
         return replace(prepared, view=view, held_out=None if held_out is None else prepared.scaling(held_out))
@@ -360,30 +352,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         return self._finish(prepared, fit)
 
     @abstractmethod
-    def _prepare(
-        self,
-        given: Jet,
-        jet: Jet,
-        held_out: Jet | None,
-        rng: np.random.Generator,
-        clock: Clock,
-        scaling: Scaling | None = None,
-    ) -> Prepared:
-        """Return the engines for the data and the parameters, until the deadline.
-
-        Parameters
-        ----------
-        given : Jet
-            All data, whose gradients are checked.
-        jet : Jet
-            The data to fit.
-        held_out : Jet or None
-            Validation samples.
-        rng : numpy.random.Generator
-        clock : Clock
-        scaling : Scaling, optional
-            The units, instead of the units from the parameters.
-        """
+    def _prepare(self, request: Request) -> Prepared:
+        """Return the engines for the data and the parameters, until the deadline."""
 
     @abstractmethod
     def _finish(self, prepared: Prepared, fit: Any) -> list[Warning]:

@@ -20,6 +20,41 @@ from nurf.solvers._coverage import MIN_ERRORS
 
 
 @dataclass(frozen=True, eq=False)
+class Request:
+    """The data and the conditions for which an estimator prepares its engines.
+
+    Parameters
+    ----------
+    given : Jet
+        All data, whose gradients are checked.
+    jet : Jet
+        The data to fit.
+    held_out : Jet or None
+        Validation samples.
+    rng : numpy.random.Generator
+    clock : Clock
+        The deadline of the engines.
+    scaling : Scaling, optional
+        The units, instead of the units from the parameters.
+    start : Fit, optional
+        An earlier fit, whose training continues.
+    """
+
+    given: Jet
+    jet: Jet
+    held_out: Jet | None
+    rng: np.random.Generator
+    clock: Clock
+    scaling: Scaling | None = None
+    start: Any = None
+
+    def seen(self, view: View) -> Request:
+        """Return the request with a view of the data."""
+        held_out = None if self.held_out is None else view(self.held_out)
+        return replace(self, given=view(self.given), jet=view(self.jet), held_out=held_out)
+
+
+@dataclass(frozen=True, eq=False)
 class Prepared:
     """The engines of an estimator, and the data in their units.
 

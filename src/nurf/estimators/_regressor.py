@@ -30,7 +30,7 @@ from nurf.estimators._base import ShallowRegressor
 from nurf.estimators._blockwise import OR_AT_ONCE, BlockwiseRegressor, Checked
 from nurf.estimators._choices import Choices
 from nurf.estimators._parameters import as_generator, choose, sampling_order, zero_derivatives
-from nurf.estimators._prepared import Prepared
+from nurf.estimators._prepared import Prepared, Request
 from nurf.estimators._reduced import Reduction
 from nurf.estimators._report import Report, describe, describe_loss, describe_reduction, describe_sampling
 from nurf.estimators._saved import unchanged_on_error
@@ -232,28 +232,21 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(
-        self,
-        given: Jet,
-        jet: Jet,
-        held_out: Jet | None,
-        rng: np.random.Generator,
-        clock: Clock,
-        scaling: Scaling | None = None,
-    ) -> Prepared:
+    def _prepare(self, request: Request) -> Prepared:
+        jet, held_out, scaling = request.jet, request.held_out, request.scaling
         check, found = None, list[Warning]()
         if scaling is None:
-            scaling, check, found = self._checked_units(Scaling.fit(jet, self.scaling), jet, given)
+            scaling, check, found = self._checked_units(Scaling.fit(jet, self.scaling), jet, request.given)
         if self.loss == "huber" and jet.functionals is not None:
             raise ValueError("`loss` must be 'squared' with `functionals`, got 'huber'")
         if self.loss == "huber" and self.selection == "gcv":
             raise ValueError("`selection` must be 'loo' with loss='huber', which needs left-out errors, got 'gcv'")
         scaled, selected = scaling(jet), choose("selection", self.selection, SELECTION)
         rule = selected if held_out is None else Validation(scaling(held_out))
-        engines = self._choices().engines(scaled, rule, rng)
+        engines = self._choices().engines(scaled, rule, request.rng)
         engines = choose("loss", self.loss, {"squared": list, "huber": cleaned_engines})(engines)
-        timed = tuple(replace(engine, clock=clock) for engine in engines)
-        return Prepared(timed, scaling, scaled, check, tuple(found), clock, held_out is not None)
+        timed = tuple(replace(engine, clock=request.clock) for engine in engines)
+        return Prepared(timed, scaling, scaled, check, tuple(found), request.clock, held_out is not None)
 
     def _with_conditions(self, engine: Any, conditions: Conditions, scaled: Jet) -> Any:
         return replace(engine, finish=partial(conditions.sampled, jet=engine.task.jet, given=scaled))

@@ -27,6 +27,7 @@ from nurf.estimators._fidelities import Base
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._leaderboard import Leaderboard, leaderboard_of
 from nurf.estimators._parameters import choose
+from nurf.estimators._prepared import Request
 from nurf.estimators._raced import Contender, Raced, RacedBlocks, RacedOnBlocks
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
@@ -200,7 +201,7 @@ class Surrogate(BlockwiseRegressor):
                     for scaling in self._scalings(view(jet), check, model):
                         rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
                         own = model._clock(clock)
-                        prepared = model._prepared(view, given, jet, held_out, rng, own, scaling)
+                        prepared = model._prepared(view, Request(given, jet, held_out, rng, own, scaling))
                         contenders += [Contender(name, model, prepared, engine) for engine in prepared.raced]
                 except FAILURES as failure:
                     failures[place, str(view)] = failure
