@@ -275,17 +275,17 @@ class TestEnds:
         outcome = race([one, two], replace(PLAIN, exact=2e-6))
         assert (len(one.log), len(two.log), outcome.finished) == (2, 2, True)  # at the end of the step
 
-    @pytest.mark.parametrize(("rival", "n"), [(np.inf, 3), (2.5, 3), (1.5, 1)])
-    def test_an_engine_that_is_far_behind_ends(self, rival, n):
-        efforts = tuple(Effort(size, rival=rival) for size in (10, 100, 1000))
+    @pytest.mark.parametrize(("within", "n"), [(np.inf, 3), (2.5, 3), (1.5, 1)])
+    def test_an_engine_that_is_far_behind_ends(self, within, n):
+        efforts = tuple(Effort(size, within=within) for size in (10, 100, 1000))
         engine = Known(options(b=2.0), efforts)
         race([Known(options(a=1.0)), engine], PLAIN)
         assert len(engine.log) == n
 
     def test_an_engine_that_is_far_behind_leaves_out_its_other_candidates(self):
         """The first candidate is behind; the second would not be."""
-        for rival, log in ((5.0, [("b", 10), ("c", 10)]), (1.5, [("b", 10)])):
-            engine = Known(options(b=2.0, c=0.5), (Effort(10, rival=rival),), first_step=1)
+        for within, log in ((5.0, [("b", 10), ("c", 10)]), (1.5, [("b", 10)])):
+            engine = Known(options(b=2.0, c=0.5), (Effort(10, within=within),), first_step=1)
             race([Known(options(a=1.0)), engine], PLAIN)
             assert engine.log == log
 

@@ -147,10 +147,10 @@ def simplest(judged: Sequence[Judged], policy: Policy) -> Judged:
     incumbent = judged[0]
     for challenger in judged[1:]:
         gain, spread = advantage(challenger.evidence, incumbent.evidence, policy.floor)
-        loss, doubt = excess(challenger.evidence, incumbent.evidence)
+        loss, error = excess(challenger.evidence, incumbent.evidence)
         trusts = incumbent.engine.ignores_derivatives and not challenger.engine.ignores_derivatives
         needed = policy.derivative_errors if trusts else policy.standard_errors
-        tolerated = 0.0 if trusts else policy.tail_errors * doubt
+        tolerated = 0.0 if trusts else policy.tail_errors * error
         if gain > needed * spread and loss <= tolerated:
             incumbent = challenger
     return incumbent

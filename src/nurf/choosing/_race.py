@@ -36,7 +36,7 @@ class Effort:
         Whether candidates of a smaller size continue in several ways, or only in the most promising way.
     keep : int
         The largest number of candidates, of different families, that advance to the next size.
-    rival : float
+    within : float
         Candidates are judged while the smallest error of the engine is within this factor of the smallest of all
         engines.
     improvement : float
@@ -48,7 +48,7 @@ class Effort:
     cheap: int = 0
     many: bool = False
     keep: int = 1
-    rival: float = np.inf
+    within: float = np.inf
     improvement: float = -np.inf
 
 
@@ -345,7 +345,7 @@ def _proposed(
 
     Every candidate is judged before the next is yielded: variants follow of the best so far.
     """
-    limit = effort.rival * before.error
+    limit = effort.within * before.error
     if standing.best and not standing.best[-1].error <= limit:
         standing.is_done = True
         return

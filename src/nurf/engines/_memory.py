@@ -82,5 +82,5 @@ class Memory:
         """Return the alpha for fits that do not choose it, from the race or from the fit to all data."""
         if where == FOLDS:
             return np.array([self.states(stages, ALL)[0].outer.fit.alpha])
-        known = where == ALL and self.parts.refits and stages in self.judged
+        known = where == ALL and self.parts.uses_folds and stages in self.judged
         return np.array([self.judged[stages].found]) if known else None

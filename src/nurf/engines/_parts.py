@@ -92,7 +92,7 @@ class Parts:
         return fold_masks(self.task.jet, self.policy.n_folds)
 
     @cached_property
-    def refits(self) -> bool:
+    def uses_folds(self) -> bool:
         """Whether candidates are judged by fits without each fold, as for few samples or few rows for each input."""
         jet, policy = self.task.jet, self.policy
         few_rows = row_total(jet) < policy.rows_per_parameter * jet.n_features
@@ -106,7 +106,7 @@ class Parts:
 
     def where(self, size: int) -> str:
         """Return the name of the data for candidates of a size; the last size uses all data."""
-        if self.refits:
+        if self.uses_folds:
             return WITHOUT
         return ALL if size == self.sizes[-1] else str(size)
 

@@ -140,7 +140,7 @@ class SampledEngine(Engine):
         other samples, its errors are multiplied by the ratio measured at the samples of these folds. If candidates are
         judged by fits without each fold, what these show where there are no samples is added to the evidence.
         """
-        if self.refits:
+        if self.uses_folds:
             self.clock.check()
             elsewhere = error_elsewhere([each.network for each in self._refitted(judged)], self.task.jet.X)
             return replace(judged, evidence=replace(judged.evidence, elsewhere=elsewhere))
@@ -212,14 +212,14 @@ class SampledEngine(Engine):
         stage = state.stage(judged.seconds)
         fit = replace(state.fit, stage=stage, history=(*self._earlier(stages), stage), left_out=None)
         few = np.count_nonzero(self.task.jet.has_value) < LEAST_VALUES
-        if self.task.jet.functionals is not None and (few or not self.refits):
+        if self.task.jet.functionals is not None and (few or not self.uses_folds):
             evidence = judged.evidence
-            if self._is_measured and not self.refits:
+            if self._is_measured and not self.uses_folds:
                 evidence = self._measured(judged, self.memory.states(stages, FOLDS)).evidence
             own, true = state.fit.output_errors, evidence.output_errors
             optimism = np.maximum(np.divide(true, own, out=np.ones_like(true), where=own > 0), 1.0)
             return replace(fit, output_errors=evidence.of_values.output_errors, optimism=optimism)
-        if self.refits:
+        if self.uses_folds:
             held_out = [given[rows] for rows in fold_masks(given, self.policy.n_folds)]
             crossfit = CrossFit.of(fit.network, [each.network for each in self._refitted(judged)], held_out)
             # A left-out sample is predicted worse than a fitted one, unless few neurons happen to miss an input.
@@ -241,9 +241,9 @@ class SampledEngine(Engine):
         return [state.with_loss(state.setting.loss, alphas).outer.fit for state in states]
 
     @property
-    def refits(self) -> bool:
+    def uses_folds(self) -> bool:
         """Whether candidates are judged by fits without each fold."""
-        return self._parts.refits
+        return self._parts.uses_folds
 
     @property
     def _is_measured(self) -> bool:
@@ -260,7 +260,7 @@ class SampledEngine(Engine):
     def tolerance(self) -> float:
         """The accepted relative increase of the error for a larger alpha: with few samples, one standard error."""
         weights = self.task.jet.weights(0)[self.task.jet.judges]
-        return max(TOLERANCE, standard_error(effective_number(weights))) if self.refits else TOLERANCE
+        return max(TOLERANCE, standard_error(effective_number(weights))) if self.uses_folds else TOLERANCE
 
     @cached_property
     def memory(self) -> Memory:
@@ -273,7 +273,7 @@ class SampledEngine(Engine):
 
     @cached_property
     def _moves(self) -> Moves:
-        return Moves(self.space, tuple(self.sizes), not self.refits)
+        return Moves(self.space, tuple(self.sizes), not self.uses_folds)
 
     def _of(self, judged: Judged) -> Stages:
         stages: Stages = judged.candidate  # type: ignore[assignment]

@@ -62,7 +62,7 @@ class Runs:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class RunData:
     """The training data of the runs, and the rows that judge them.
 
     Parameters
@@ -133,20 +133,20 @@ class TrainedEngine(Engine):
         n_steps, options = self.spec.n_steps, self.spec.options
         short = options.cycle(options.race_share, n_steps)
         if not self._judges:
-            return (Effort(n_steps, rival=options.rival),)
+            return (Effort(n_steps, within=options.within),)
         if not self.longer:
-            return Effort(short, rival=options.rival), Effort(n_steps, rival=options.rival)
-        return tuple(Effort(options.min_cycle * 2**i, rival=options.rival) for i in range(MORE_CYCLES))
+            return Effort(short, within=options.within), Effort(n_steps, within=options.within)
+        return tuple(Effort(options.min_cycle * 2**i, within=options.within) for i in range(MORE_CYCLES))
 
     @property
     def _judges(self) -> bool:
         return self.validation is not None or bool(self.parts.held_out)
 
     @cached_property
-    def parts(self) -> Parts:
+    def parts(self) -> RunData:
         """The training data of the runs: all rows, or the rows without a fold."""
         jet, data = self.jet, self.units(self.jet)
-        everything = Parts((data,), (), (0,), np.full(len(jet), NO_FOLD), 1)
+        everything = RunData((data,), (), (0,), np.full(len(jet), NO_FOLD), 1)
         if self.validation is not None or np.count_nonzero(jet.has_value) < MIN_ERRORS:
             return everything
         n_folds, n_runs = self.spec.options.folds_of(int(np.count_nonzero(jet.has_value)), self.policy)
@@ -159,7 +159,7 @@ class TrainedEngine(Engine):
         if not held:
             return everything
         numbers = tuple(int(fold_of[rows][0]) for rows in held)
-        return Parts(tuple(data[~rows] for rows in held), held, numbers, fold_of, max(n_folds, 2))
+        return RunData(tuple(data[~rows] for rows in held), held, numbers, fold_of, max(n_folds, 2))
 
     def candidates(self) -> Iterator[DeepSetting]:
         """Yield the settings; only the first one if no rows judge."""

@@ -31,7 +31,7 @@ from nurf.estimators._predictions import Predictions
 from nurf.estimators._prepared import Prepared, Request, known_kinds
 from nurf.estimators._report import Report, with_error
 from nurf.estimators._saved import SavedEstimator, unchanged_on_error
-from nurf.estimators._shape import CONDITIONS, Shape
+from nurf.estimators._shape import CONDITIONS, ShapeParameters
 from nurf.estimators._views import AS_GIVEN, View
 from nurf.estimators._warped import tail_warnings, warpings_of
 from nurf.jets import Jet
@@ -227,7 +227,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
 
     def _require_plain(self, jet: Jet) -> None:
         """Raise an error if the parameters or the data do not permit a difference to a base."""
-        if not Shape.of(self, jet.n_features, jet.y.shape[1:]).is_free:
+        if not ShapeParameters.of(self, jet.n_features, jet.y.shape[1:]).is_free:
             raise ValueError("conditions on the shape and a `base` do not go together, got both")
         if not (self.target is None or (isinstance(self.target, str) and self.target == "auto")):
             raise ValueError(f"`target` must be None or 'auto' with a `base`, got {self.target!r}")
@@ -253,13 +253,13 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         given, (jet, held_out) = jet, split(jet, validation, rng)
         views, clock = self._views(jet, held_out, base), self._clock(Clock())
         request = Request(given, jet, held_out, rng, clock)
-        rivals = [self._prepared(view, request) for view in views]
-        choice = decide([engine for each in rivals for engine in each.raced], POLICY, progress, clock)
-        prepared = next(each for each in rivals if choice.winner.engine in each.raced)
+        each_view = [self._prepared(view, request) for view in views]
+        choice = decide([engine for each in each_view for engine in each.raced], POLICY, progress, clock)
+        prepared = next(each for each in each_view if choice.winner.engine in each.raced)
         found = self._finished(prepared, prepared.fit(choice))
         if getattr(self, "loss", "squared") == "squared":  # with Huber's loss, gross errors are expected
             found += tail_warnings(choice.winner.evidence, jet.with_values().y, self.target)
-        self._set_rivals(choice)
+        self._keep_errors(choice)
         if progress is not None:
             progress.done(self.fit_)
         return [*prepared.warnings, *found]
@@ -285,7 +285,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             return [UNWARPED]
         names = getattr(self, "feature_names_in_", None)
         found = warpings_of(self.target, self.inputs, jet, held_out, names)
-        shape = Shape.of(self, jet.n_features, jet.y.shape[1:])
+        shape = ShapeParameters.of(self, jet.n_features, jet.y.shape[1:])
         return [warping for warping in found if shape.allows(warping)] or found
 
     def _require_unwarped(self, purpose: str, *harmless: str, otherwise: str = "") -> None:
@@ -315,12 +315,12 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             )
         request = request.seen(view)
         prepared, held_out = self._prepare(request), request.held_out
-        shape = Shape.of(self, jet.n_features, jet.y.shape[1:])
+        shape = ShapeParameters.of(self, jet.n_features, jet.y.shape[1:])
         if not shape.is_free:
             prepared = self._shaped(prepared, shape, view.warping)
         return replace(prepared, view=view, held_out=None if held_out is None else prepared.scaling(held_out))
 
-    def _shaped(self, prepared: Prepared, shape: Shape, warping: Warping) -> Prepared:
+    def _shaped(self, prepared: Prepared, shape: ShapeParameters, warping: Warping) -> Prepared:
         """Return engines whose fits meet conditions on the shape."""
         if not shape.allows(warping):
             raise ValueError(
@@ -342,9 +342,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         """Return the clock of a fit: the given clock, or an earlier deadline if the estimator has a budget."""
         return clock
 
-    def _set_rivals(self, choice: Choice) -> None:
+    def _keep_errors(self, choice: Choice) -> None:
         """Store the errors in all views of the data, in units of the standard deviation of the values."""
-        self._rivals = tuple((transform, choice.optimism * error) for transform, error in choice.errors.items())
+        self._view_errors = tuple((transform, choice.optimism * error) for transform, error in choice.errors.items())
 
     def _finished(self, prepared: Prepared, fit: Any) -> list[Warning]:
         """Set the attributes of a fit with its view of the data, and return warnings for the user."""
@@ -366,8 +366,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
 
     def _with_units(self, report: Report) -> Report:
         """Return a report that starts with what was fitted, if there was a choice."""
-        chosen, rivals = str(self._view), dict(vars(self).get("_rivals", ()))
-        others = [f"{rivals[label]:.2g} with {label or 'the data as they are'}" for label in rivals if label != chosen]
+        chosen, errors = str(self._view), dict(vars(self).get("_view_errors", ()))
+        others = [f"{errors[label]:.2g} with {label or 'the data as they are'}" for label in errors if label != chosen]
         text = (chosen or "the data as they are") + (f"; estimated error {' and '.join(others)}" if others else "")
         report = replace(report, lines=(("fitted to", text), *report.lines)) if chosen or others else report
         if self._shape.is_free:
@@ -421,9 +421,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         return self._view.warping
 
     @property
-    def _shape(self) -> Shape:
+    def _shape(self) -> ShapeParameters:
         """The conditions on the shape of a fitted model."""
-        return Shape.of(self, self.n_features_in_, self.fit_.network.output_shape)
+        return ShapeParameters.of(self, self.n_features_in_, self.fit_.network.output_shape)
 
     @property
     def base_(self) -> Any:

@@ -259,7 +259,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
             options: dict[str, Any] = {"precise": fit.precise, "optimism": fit.optimism, "robust": self.loss == "huber"}
             uncertainty = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, **options)
         fit = self._with_equations(fit, uncertainty, scaled)
-        rule = "refits on folds" if engine.refits else NAMES[self.selection]
+        rule = "refits on folds" if engine.uses_folds else NAMES[self.selection]
         rule = "validation samples" if prepared.validated else rule
         return self._set_result(Solution(fit, prepared.scaling, uncertainty, scaled, len(scaled), rule), prepared.check)
 

@@ -31,7 +31,7 @@ from nurf.estimators._prepared import Request
 from nurf.estimators._raced import Contender, Raced, RacedBlocks, RacedOnBlocks
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
-from nurf.estimators._shape import CONDITIONS, Shape
+from nurf.estimators._shape import CONDITIONS, ShapeParameters
 from nurf.estimators._sparse import SparseFeatureRegressor
 from nurf.estimators._views import AS_GIVEN, View
 from nurf.estimators._warped import tail_warnings
@@ -215,7 +215,7 @@ class Surrogate(BlockwiseRegressor):
         chosen = choice.winner.engine.transform
         failed = {place: failure for (place, transform), failure in failures.items() if transform == chosen}
         raced = Raced(models, contenders, choice, failed, check, tuple(found))
-        raced.winner.model._set_rivals(choice)
+        raced.winner.model._keep_errors(choice)
         return raced
 
     def _set_raced(self, raced: Raced, winner: Contender, fit: Any) -> list[Warning]:
@@ -289,7 +289,7 @@ class Surrogate(BlockwiseRegressor):
 
     def _models(self, jet: Jet) -> list[tuple[str, NetworkRegressor]]:
         """Return the names of the engines, and the estimators with their parameters."""
-        chosen, free = self.engines, Shape.of(self, jet.n_features, jet.y.shape[1:]).is_free
+        chosen, free = self.engines, ShapeParameters.of(self, jet.n_features, jet.y.shape[1:]).is_free
         if isinstance(chosen, str) and chosen == "auto":
             chosen = DEFAULT_ENGINES if free else SHAPED_ENGINES
         if isinstance(chosen, str | NetworkRegressor):
