@@ -54,6 +54,7 @@ class Known:
     data: str = "all data"
     ignores_derivatives: bool = False
     transform: str = ""
+    back: Any = None
     others: dict = field(default_factory=dict)
     little: dict = field(default_factory=dict)
     rates: tuple[float, ...] = ()
@@ -100,7 +101,7 @@ class Known:
         return Judged(self, candidate, size, Evidence(np.full((9, 1), error), np.ones(9)), 0.5, before, self.learns)
 
     def confirmed(self, judged):
-        return replace(judged, evidence=Evidence(self.truth * judged.evidence.errors, judged.evidence.weights))
+        return replace(judged, own=Evidence(self.truth * judged.own.errors, judged.own.weights))
 
     def record(self, judged):
         return Attempt(self.name, self.data, str(judged.candidate), judged.size, judged.error, judged.seconds)
@@ -447,7 +448,7 @@ class TestTransformations:
             def judge(self, candidate, size, before=None):
                 judged = super().judge(candidate, size, before)
                 errors = np.where(np.arange(9) == 0, 5.0, 1e-3)[:, None]
-                return replace(judged, evidence=Evidence(errors, np.ones(9)))
+                return replace(judged, own=Evidence(errors, np.ones(9)))
 
         plain, tailed = Known(options(a=1.0)), Tailed(options(b=1.0), transform="log")
         assert decide([plain, tailed], PLAIN).winner.candidate.name == "a"
@@ -498,7 +499,7 @@ class TestChoice:
         class Noisy(Known):
             def judge(self, candidate, size, before=None):
                 judged = super().judge(candidate, size, before)
-                return replace(judged, evidence=Evidence(rng.normal(size=(20, 1)), np.ones(20)))
+                return replace(judged, own=Evidence(rng.normal(size=(20, 1)), np.ones(20)))
 
         engine = Noisy(options(a=1.0, b=1.0, c=1.0, d=1.0, e=1.0), (Effort(10),))
         assert decide([engine], PLAIN).optimism > 1.05

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count, takewhile
 from typing import Any
 
@@ -62,7 +63,8 @@ class Judged:
     candidate : hashable
     size : int
         The effort, in the unit of the engine.
-    evidence : Evidence
+    own : Evidence
+        The evidence, in the units of the engine.
     seconds : float
         Time that it took.
     found : object
@@ -74,10 +76,15 @@ class Judged:
     engine: Engine
     candidate: Hashable
     size: int
-    evidence: Evidence
+    own: Evidence
     seconds: float = 0.0
     found: Any = None
     metric: Array | None = None
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The evidence, in units of the standard deviation of the values."""
+        return self.own if self.engine.back is None else self.engine.back(self.own)
 
     @property
     def error(self) -> float:
@@ -129,12 +136,15 @@ class Engine(ABC):
         The step of the schedule at which the engine begins: cheap engines begin early.
     transform : str
         The transformation of inputs and values that the engine is fitted in; empty if there is none.
+    back : callable, optional
+        The map from evidence in the units of the engine to units of the standard deviation of the values.
     """
 
     name: str
     data: str
     first_step: int
     transform: str = ""
+    back: Callable[[Evidence], Evidence] | None = None
 
     @property
     def ignores_derivatives(self) -> bool:
@@ -303,7 +313,9 @@ def race(
                     judged = standing.pool[candidate] = engine.judge(candidate, effort.size, smaller)
                     standing.seconds += judged.seconds
                     everything.append(judged)
-                    attempts.append(engine.record(judged))
+                    record = engine.record(judged)
+                    transformed = f"{record.data}, {engine.transform}" if engine.transform else record.data
+                    attempts.append(replace(record, data=transformed))
                     clock.start()
                     if watch is not None:
                         watch(attempts[-1])

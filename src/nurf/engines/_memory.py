@@ -44,7 +44,7 @@ class Memory:
     def best(self, size: int) -> Judged | None:
         """Return the best candidate of a size so far."""
         judged = [each for each in self.judged.values() if each.size == size]
-        return min(judged, key=lambda each: each.error, default=None)
+        return min(judged, key=lambda each: each.own.error, default=None)
 
     def splits(self, where: str) -> tuple[Split, ...]:
         """Return the fits to a part of the data; see ``Parts.splits``."""

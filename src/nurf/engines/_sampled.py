@@ -51,6 +51,8 @@ class SampledEngine(Engine):
     clock : Clock
     finish : callable, optional
         A function that is applied to the final fit.
+    transform, back
+        See ``Engine``.
     """
 
     task: Task
@@ -62,6 +64,8 @@ class SampledEngine(Engine):
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
     finish: Callable[[ShallowFit], ShallowFit] | None = None
+    transform: str = ""
+    back: Callable[[Evidence], Evidence] | None = None
     name = "sampled"
     first_step = 0
 
@@ -125,10 +129,10 @@ class SampledEngine(Engine):
         while n < n_splits and not (n and behind > self.policy.factor ** (1 / n**2)):
             n = n_splits if best is None else n + 1
             evidence, alpha = self._evidence(self.memory.splits(where)[:n], self.memory.states(stages, where, n))
-            behind = 0.0 if best is None else times_behind(evidence, best.evidence)
+            behind = 0.0 if best is None else times_behind(evidence, best.own)
         if best is not None and n < n_splits:
             unseen = ~evidence.judges[:, None]
-            evidence = replace(evidence, errors=np.where(unseen, behind * best.evidence.errors, evidence.errors))
+            evidence = replace(evidence, errors=np.where(unseen, behind * best.own.errors, evidence.errors))
         judged = Judged(self, candidate, size, evidence, time.perf_counter() - start, alpha)
         self.memory.judged[stages] = judged
         return judged
@@ -143,7 +147,7 @@ class SampledEngine(Engine):
         if self.uses_folds:
             self.clock.check()
             elsewhere = error_elsewhere([each.network for each in self._refitted(judged)], self.task.jet.X)
-            return replace(judged, evidence=replace(judged.evidence, elsewhere=elsewhere))
+            return replace(judged, own=replace(judged.own, elsewhere=elsewhere))
         if not self._is_measured:
             return judged
         self.clock.check()
@@ -151,7 +155,7 @@ class SampledEngine(Engine):
 
     def _measured(self, judged: Judged, states: Sequence[State]) -> Judged:
         """Return the candidate with errors of fits without some of the folds, given their neurons."""
-        jet, before = self.task.jet, judged.evidence
+        jet, before = self.task.jet, judged.own
         errors = np.full((len(jet), jet.y[:1].size), np.nan)
         for split, state in zip(self.memory.splits(FOLDS), states, strict=True):
             assert split.held is not None
@@ -160,11 +164,11 @@ class SampledEngine(Engine):
         found = Evidence.at(jet, errors)
         both = found.judges & before.judges
         if before.errors.shape != found.errors.shape or not both.any():  # combinations of outputs have other shapes
-            return replace(judged, evidence=found)
+            return replace(judged, own=found)
         true, left = (np.sqrt(np.mean(each.errors[both] ** 2, axis=0)) for each in (found, before))
         factors = np.maximum(np.divide(true, left, out=np.ones_like(true), where=left > 0), 1.0)
         errors = np.where(found.judges[:, None], found.errors, factors * before.errors)
-        return replace(judged, evidence=replace(before, errors=errors))
+        return replace(judged, own=replace(before, errors=errors))
 
     def sized(self, judged: Judged, fit: ShallowFit, size: int) -> ShallowFit:
         """Return a candidate with more neurons than its fit, or with the first neurons of its fit.
@@ -213,9 +217,9 @@ class SampledEngine(Engine):
         fit = replace(state.fit, stage=stage, history=(*self._earlier(stages), stage), left_out=None)
         few = np.count_nonzero(self.task.jet.has_value) < LEAST_VALUES
         if self.task.jet.functionals is not None and (few or not self.uses_folds):
-            evidence = judged.evidence
+            evidence = judged.own
             if self._is_measured and not self.uses_folds:
-                evidence = self._measured(judged, self.memory.states(stages, FOLDS)).evidence
+                evidence = self._measured(judged, self.memory.states(stages, FOLDS)).own
             own, true = state.fit.output_errors, evidence.output_errors
             optimism = np.maximum(np.divide(true, own, out=np.ones_like(true), where=own > 0), 1.0)
             return replace(fit, output_errors=evidence.of_values.output_errors, optimism=optimism)
@@ -224,7 +228,7 @@ class SampledEngine(Engine):
             crossfit = CrossFit.of(fit.network, [each.network for each in self._refitted(judged)], held_out)
             # A left-out sample is predicted worse than a fitted one, unless few neurons happen to miss an input.
             fitted = Evidence.at(self.task.jet, fit.network.errors(self.task.jet))
-            errors = [each.of_values.output_errors for each in (judged.evidence, fitted)]
+            errors = [each.of_values.output_errors for each in (judged.own, fitted)]
             return replace(fit, output_errors=np.fmax(*errors), crossfit=crossfit)
         if not self._is_measured:
             return fit
@@ -233,7 +237,7 @@ class SampledEngine(Engine):
         held_out = [self.task.jet[each.held].only(()) for each in folds]
         crossfit = CrossFit.of(fit.network, [each.network for each in refits], held_out)
         typical = crossfit.optimism([each.output_errors for each in refits])
-        return replace(fit, output_errors=self._measured(judged, states).evidence.output_errors, optimism=typical)
+        return replace(fit, output_errors=self._measured(judged, states).own.output_errors, optimism=typical)
 
     def _refitted(self, judged: Judged) -> list[ShallowFit]:
         """Return the fits without each fold, with the alpha of the candidate."""
@@ -288,7 +292,7 @@ class SampledEngine(Engine):
         judged = self.memory.judged.get(before)
         if judged is None:
             return (*self._earlier(before), state.stage(0.0))
-        stage = Stage(before.size, judged.error, judged.found, judged.seconds, before.setting, state.fallback)
+        stage = Stage(before.size, judged.own.error, judged.found, judged.seconds, before.setting, state.fallback)
         return (*self._earlier(before), stage)
 
     def _evidence(self, splits: Sequence[Split], states: Sequence[State]) -> tuple[Evidence, float]:

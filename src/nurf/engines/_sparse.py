@@ -307,6 +307,8 @@ class SparseEngine(Engine):
         Rows that judge instead of folds.
     policy : Policy
     clock : Clock
+    transform, back
+        See ``Engine``.
     """
 
     jet: Jet
@@ -314,6 +316,8 @@ class SparseEngine(Engine):
     validation: Jet | None = None
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
+    transform: str = ""
+    back: Callable[[Evidence], Evidence] | None = None
     name = "sparse"
     data = "all data"
     first_step = 3
@@ -347,7 +351,7 @@ class SparseEngine(Engine):
     def fit(self, judged: Judged, given: Jet) -> SparseFit:
         """Return the fit, with its errors at the samples of the folds, or at validation rows."""
         fit: SparseFit = judged.found
-        return replace(fit, output_errors=judged.evidence.output_errors)
+        return replace(fit, output_errors=judged.own.output_errors)
 
     def _evidence(self, fit: SparseFit) -> Evidence:
         """Return the errors at the samples of the folds, or at validation rows."""

@@ -108,6 +108,8 @@ class TrainedEngine(Engine):
         Whether cycles of increasing length follow, until the deadline.
     policy : Policy
     clock : Clock
+    transform, back
+        See ``Engine``.
     """
 
     jet: Jet
@@ -118,6 +120,8 @@ class TrainedEngine(Engine):
     longer: bool = False
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
+    transform: str = ""
+    back: Callable[[Evidence], Evidence] | None = None
     name = "trained"
     first_step = 2
     data = "all data"
@@ -207,7 +211,7 @@ class TrainedEngine(Engine):
         folds = NO_FOLDS if self.start is None else self.start.folds
         fit = DeepFit(
             network=network,
-            output_errors=judged.evidence.output_errors,
+            output_errors=judged.own.output_errors,
             loss=setting.loss,
             setting=setting,
             history=history,

@@ -115,6 +115,8 @@ class WideEngine(Engine):
     clock : Clock
     finish : callable, optional
         What is done with the fit in the end.
+    transform, back
+        See ``Engine``.
     """
 
     jet: Jet
@@ -130,6 +132,8 @@ class WideEngine(Engine):
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
     finish: Callable[[WideFit], WideFit] | None = None
+    transform: str = ""
+    back: Callable[[Evidence], Evidence] | None = None
     name = "wide"
 
     @property
@@ -204,7 +208,7 @@ class WideEngine(Engine):
         degree = average.processes[0].rows.degree
         fit = WideFit(
             network=average.network,
-            output_errors=judged.evidence.of_values.output_errors,
+            output_errors=judged.own.of_values.output_errors,
             posterior=ProcessPosterior(average.network, average.jet, noise, variances, degree, average.held_out),
             label=average.label,
             optimism=average.optimism,

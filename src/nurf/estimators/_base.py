@@ -194,7 +194,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             raise ValueError(f"`update` needs the derivatives that the last fit had, {had}, got {has}")
         request = Request(jet, jet, None, self._generator(), NO_LIMIT, self.scaling_)
         prepared = self._prepared(self._view, request)
-        engine = next(engine for engine in prepared.raced if engine.data == before.data)
+        engine = next(engine for engine in prepared.engines if engine.data == before.data)
         fit = prepared.fit(Choice(engine.again(self.fit_), before.optimism))
         origin = replace(fit.origin, optimism=before.optimism, n_samples=before.n_samples)
         found = self._finished(prepared, replace(fit, origin=origin, attempts=self.fit_.attempts))
@@ -254,8 +254,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         views, clock = self._views(jet, held_out, base), self._clock(Clock())
         request = Request(given, jet, held_out, rng, clock)
         each_view = [self._prepared(view, request) for view in views]
-        choice = decide([engine for each in each_view for engine in each.raced], POLICY, progress, clock)
-        prepared = next(each for each in each_view if choice.winner.engine in each.raced)
+        choice = decide([engine for each in each_view for engine in each.engines], POLICY, progress, clock)
+        prepared = next(each for each in each_view if choice.winner.engine in each.engines)
         found = self._finished(prepared, prepared.fit(choice))
         if getattr(self, "loss", "squared") == "squared":  # with Huber's loss, gross errors are expected
             found += tail_warnings(choice.winner.evidence, jet.with_values().y, self.target)
@@ -314,11 +314,11 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
                 "gross errors are not known in the units of the data"
             )
         request = request.seen(view)
-        prepared, held_out = self._prepare(request), request.held_out
+        prepared = self._prepare(request)
         shape = ShapeParameters.of(self, jet.n_features, jet.y.shape[1:])
         if not shape.is_free:
             prepared = self._shaped(prepared, shape, view.warping)
-        return replace(prepared, view=view, held_out=None if held_out is None else prepared.scaling(held_out))
+        return prepared.seen(view, request.held_out)
 
     def _shaped(self, prepared: Prepared, shape: ShapeParameters, warping: Warping) -> Prepared:
         """Return engines whose fits meet conditions on the shape."""

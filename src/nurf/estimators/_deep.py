@@ -216,7 +216,7 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         given, (jet, held_out) = jet, split(jet, validation, rng)
         request = Request(given, jet, held_out, rng, self._clock(Clock()), start=start)
         prepared = self._prepared(self._view, request)
-        choice = decide(prepared.raced, POLICY, progress, prepared.clock)
+        choice = decide(prepared.engines, POLICY, progress, prepared.clock)
         return [*prepared.warnings, *self._finished(prepared, prepared.fit(choice))]
 
     def _require_blocks(self) -> None:

@@ -202,7 +202,7 @@ class Surrogate(BlockwiseRegressor):
                         rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
                         own = model._clock(clock)
                         prepared = model._prepared(view, Request(given, jet, held_out, rng, own, scaling))
-                        contenders += [Contender(name, model, prepared, engine) for engine in prepared.raced]
+                        contenders += [Contender(name, model, prepared, engine) for engine in prepared.engines]
                 except FAILURES as failure:
                     failures[place, str(view)] = failure
         try:
