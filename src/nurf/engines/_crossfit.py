@@ -14,17 +14,20 @@ from nurf._types import Array, Index
 from nurf.choosing import fold_masks
 from nurf.jets import Jet
 from nurf.networks import Network
-from nurf.solvers._coverage import (
+from nurf.solvers import (
     MIN_ERRORS,
+    Difference,
+    Reach,
+    between_samples,
+    beyond_reach,
     calibration,
     effective_number,
     normal_interval,
     plus_interval,
     require_errors,
     standard_error,
+    standing_for,
 )
-from nurf.solvers._draws import Difference, between_samples, beyond_reach
-from nurf.solvers._reach import Reach, standing_for
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,8 +15,7 @@ from nurf.densities import Density, Uniform
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Ball, DeepNetwork, Nonlinearity, Tanh
 from nurf.solvers import VALUES_ONLY, Loss
-from nurf.solvers.trained import Schedule, Soap, Trainer
-from nurf.solvers.trained._loss import Parameters
+from nurf.solvers.trained import Parameters, Schedule, Soap, Trainer
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from nurf.engines._fit import ShallowFit
 from nurf.jets import Jet
 from nurf.networks import Features, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, LeaveOneOut, Loss, Rule
-from nurf.solvers.ridge import LeastSquares, Ridge, largest_near_best
-from nurf.solvers.ridge._selection import TOLERANCE
+from nurf.solvers.ridge import TOLERANCE, LeastSquares, Ridge, largest_near_best
 
 # Rounded, so that every machine has the same numbers. The smallest are lost in the rounding of a Gram matrix.
 ALPHAS = np.array([float(f"{10 ** (-14 * i / 15):.6g}") for i in range(16)])

@@ -22,9 +22,7 @@ from nurf.engines._fit import ShallowFit
 from nurf.engines._sampled import SampledEngine, fit_sampled
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import ShallowNetwork
-from nurf.solvers import LeaveOneOut
-from nurf.solvers._coverage import calibration
-from nurf.solvers._rows import rows_per_sample
+from nurf.solvers import LeaveOneOut, calibration, rows_per_sample
 from nurf.solvers.ridge import LeastSquares, LeftOut, Ridge
 
 THRESHOLD = 1.345  # in standard deviations: 95% of the efficiency of least squares if errors are normal

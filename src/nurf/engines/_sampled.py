@@ -21,10 +21,8 @@ from nurf.engines._parts import ALL, FOLDS, Parts, Split
 from nurf.engines._space import Space
 from nurf.engines._stages import State, Task, require_derivatives, stage_counts
 from nurf.jets import LEAST_VALUES, Jet
-from nurf.solvers import LeaveOneOut
-from nurf.solvers._coverage import effective_number, standard_error
-from nurf.solvers.ridge import LeftOut, largest_near_best
-from nurf.solvers.ridge._selection import TOLERANCE
+from nurf.solvers import LeaveOneOut, effective_number, standard_error
+from nurf.solvers.ridge import TOLERANCE, LeftOut, largest_near_best
 
 FIRST_SIZE = 100  # smallest number of neurons for the first comparison of candidates
 

@@ -16,12 +16,9 @@ from nurf.engines._wide import WideFit
 from nurf.jets import Jet
 from nurf.kernels import KernelAverage
 from nurf.networks import Network, ShallowNetwork
-from nurf.solvers._conditions import TOLERANCE, Condition, ContradictionError, Shaped, shaped, violation
-from nurf.solvers._coverage import MIN_ERRORS
-from nurf.solvers.process import HeldOutErrors, Process, ProcessRows, rounding_floor
-from nurf.solvers.process._changes import ProcessChanges
-from nurf.solvers.ridge import LeastSquares
-from nurf.solvers.ridge._changes import RidgeChanges
+from nurf.solvers import LARGEST_VIOLATION, MIN_ERRORS, Condition, ContradictionError, Shaped, shaped, violation
+from nurf.solvers.process import HeldOutErrors, Process, ProcessChanges, ProcessRows, rounding_floor
+from nurf.solvers.ridge import LeastSquares, RidgeChanges
 
 ALPHAS = (1.0, 1e-1, 1e-2, 1e-4, 1e2)  # that are tried, in units of the best one without conditions
 GAIN = 0.05  # of the mean square error, for which another alpha is taken
@@ -97,7 +94,7 @@ class Conditions:
         given : Jet
             The same with all derivatives that are known.
         """
-        if violation(self.each, fit.network, self.points) <= TOLERANCE:
+        if violation(self.each, fit.network, self.points) <= LARGEST_VIOLATION:
             return replace(fit, shape=self._unchanged(fit))
         folds = _folds(jet)
         crossfit = fit.crossfit if fit.crossfit is not None and len(fit.crossfit.folds) == len(folds) else None

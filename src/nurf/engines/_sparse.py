@@ -18,17 +18,20 @@ from nurf.engines._fit import ShallowFit, Stage
 from nurf.engines._outer import fit_outer
 from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
-from nurf.solvers import VALUES_ONLY, Loss
-from nurf.solvers._coverage import MIN_ERRORS
-from nurf.solvers._rows import row_count, sample_rows
-from nurf.solvers.ridge import largest_near_best
-from nurf.solvers.ridge._selection import TOLERANCE
-from nurf.solvers.sparse._charts import Bounds
-from nurf.solvers.sparse._misfit import Misfit
-from nurf.solvers.sparse._objective import JointPoint, Objective
-from nurf.solvers.sparse._options import SparseOptions
-from nurf.solvers.sparse._penalties import LogPenalty, Penalty
-from nurf.solvers.sparse._solver import SparseSolution, search_peaks, solve_sparse
+from nurf.solvers import MIN_ERRORS, VALUES_ONLY, Loss, row_count, sample_rows
+from nurf.solvers.ridge import TOLERANCE, largest_near_best
+from nurf.solvers.sparse import (
+    Bounds,
+    JointPoint,
+    LogPenalty,
+    Misfit,
+    Objective,
+    Penalty,
+    SparseOptions,
+    SparseSolution,
+    search_peaks,
+    solve_sparse,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -39,8 +39,7 @@ from nurf.engines._deep import (
 from nurf.engines._deep_fit import ALL_ROWS, NO_FOLDS, DeepCycle, DeepFit
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork
-from nurf.solvers import VALUES_ONLY
-from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers import MIN_ERRORS, VALUES_ONLY
 from nurf.solvers.trained import Run, Trainer, TrainingRows
 
 NO_FOLD = -1

@@ -29,7 +29,7 @@ from nurf.engines._scales import (
 from nurf.engines._thinning import thinned
 from nurf.jets import Jet
 from nurf.kernels import KernelAverage, KernelNetwork, RadialKernel
-from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers import MIN_ERRORS
 from nurf.solvers.process import (
     Criterion,
     HeldOutErrors,

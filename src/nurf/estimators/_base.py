@@ -21,9 +21,7 @@ from nurf._validation import as_floats, is_number, is_whole
 from nurf._warping import UNWARPED, Warping, require_positive
 from nurf.choosing import NO_LIMIT, POLICY, Choice, Clock, decide
 from nurf.data import DerivativeCheck, Observations, in_pieces, require_numbers, split
-from nurf.engines import Conditions, Fit, ShallowFit
-from nurf.engines._parts import MAX_ROWS
-from nurf.engines._progress import watch_attempts
+from nurf.engines import MAX_ROWS, Conditions, Fit, ShallowFit, watch_attempts
 from nurf.estimators._corrected import CorrectedDraws
 from nurf.estimators._fidelities import NO_BASE, Base
 from nurf.estimators._parameters import as_generator
@@ -36,8 +34,7 @@ from nurf.estimators._views import AS_GIVEN, View
 from nurf.estimators._warped import tail_warnings, warpings_of
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
-from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
-from nurf.solvers._draws import Draws
+from nurf.solvers import MIN_ERRORS, Draws, Uncertainty
 
 
 class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # type: ignore[misc]

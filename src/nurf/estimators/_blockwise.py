@@ -15,8 +15,7 @@ from nurf._validation import is_whole
 from nurf.blockwise import Blocks, Checkpoint, Survey, Way, fingerprint, fit_in_blocks
 from nurf.choosing import Clock, Judged
 from nurf.data import DerivativeCheck, IterableStream, Observations, Stream
-from nurf.engines._parts import MAX_ROWS
-from nurf.engines._progress import say_surveyed
+from nurf.engines import MAX_ROWS, say_surveyed
 from nurf.estimators._base import NetworkRegressor
 from nurf.estimators._fidelities import NO_BASE
 from nurf.estimators._parameters import as_generator

@@ -18,16 +18,22 @@ from nurf.blockwise import Blocks, TrainedBlocks
 from nurf.choosing import POLICY, Clock, Judged, decide
 from nurf.data import DerivativeCheck, Observations, checked_gradients, split
 from nurf.densities import Density, Nonlocal, Uniform
-from nurf.engines import DeepFit, DeepOptions, DeepSetting, DeepSpec, TrainedEngine
-from nurf.engines._deep import balanced_weight, first_network
-from nurf.engines._progress import watch_attempts
+from nurf.engines import (
+    DeepFit,
+    DeepOptions,
+    DeepSetting,
+    DeepSpec,
+    TrainedEngine,
+    balanced_weight,
+    first_network,
+    watch_attempts,
+)
 from nurf.estimators._blockwise import BlockwiseRegressor, Checked
 from nurf.estimators._parameters import MAX_WEIGHT, MAX_WEIGHTS, as_generator, choose, named_density, zero_derivatives
 from nurf.estimators._prepared import Prepared, Request
 from nurf.estimators._report import Report, describe_deep
 from nurf.jets import Jet
-from nurf.networks import DeepNetwork, Nonlinearity
-from nurf.networks._nonlinearities import NONLINEARITIES
+from nurf.networks import NONLINEARITIES, DeepNetwork, Nonlinearity
 from nurf.solvers import Loss
 
 

@@ -20,7 +20,7 @@ from nurf.estimators._prepared import Prepared, Request
 from nurf.estimators._report import Report, describe_derivatives, describe_process
 from nurf.jets import Jet
 from nurf.kernels import RADIAL_KERNELS, KernelAverage, RadialKernel
-from nurf.solvers._rows import Loss, row_count
+from nurf.solvers import Loss, row_count
 from nurf.solvers.process import CRITERIA, row_total
 
 MEANS = {"constant": 0, "affine": 1}

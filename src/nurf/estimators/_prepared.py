@@ -15,7 +15,7 @@ from nurf.engines import Origin
 from nurf.estimators._translated import Translation
 from nurf.estimators._views import AS_GIVEN, View
 from nurf.jets import Jet
-from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers import MIN_ERRORS
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,8 @@ from nurf.engines import (
     ShallowFit,
     cleaned_engines,
     fit_for_more_rows,
+    watch_attempts,
 )
-from nurf.engines._progress import watch_attempts
 from nurf.estimators._base import ShallowRegressor
 from nurf.estimators._blockwise import OR_AT_ONCE, BlockwiseRegressor, Checked
 from nurf.estimators._choices import Choices

@@ -15,7 +15,7 @@ from nurf._types import Array
 from nurf._warping import Warp, Warping
 from nurf.engines import Conditions, Shape
 from nurf.jets import Jet
-from nurf.solvers._conditions import Condition
+from nurf.solvers import Condition
 
 CONDITIONS = ("monotone", "convex", "lower", "upper")  # the parameters
 FEWEST, MOST = 7, 10  # logarithms to base 2 of numbers of points that fill the box of the data: one more for each input

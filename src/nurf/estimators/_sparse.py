@@ -18,10 +18,8 @@ from nurf.activations import Activation
 from nurf.choosing import POLICY
 from nurf.data import checked_gradients
 from nurf.densities import Density
-from nurf.engines import Setting, SparseEngine, SparseFit, SparseStep, fit_sparse
+from nurf.engines import Setting, SparseEngine, SparseFit, SparseStep, fit_sparse, sample_features, watch_path
 from nurf.engines import polish as polish_fit
-from nurf.engines._progress import watch_path
-from nurf.engines._stages import sample_features
 from nurf.estimators._base import ShallowRegressor
 from nurf.estimators._parameters import MAX_WEIGHT, TAILS, check_neurons, choose, default_density, make_activation
 from nurf.estimators._prepared import Prepared, Request
@@ -29,7 +27,7 @@ from nurf.estimators._report import Report, describe_sparse
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, Network
 from nurf.solvers import Loss, SparseOptions
-from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
+from nurf.solvers.sparse import PENALTIES, LogPenalty, Penalty
 
 Model = TypeVar("Model", bound=ShallowRegressor)
 

@@ -19,7 +19,7 @@ from nurf._validation import is_number
 from nurf.blockwise import Blocks
 from nurf.choosing import POLICY, Clock, NothingFittedError, decide
 from nurf.data import DerivativeCheck, Stream, checked_gradients, split
-from nurf.engines._progress import watch_attempts
+from nurf.engines import watch_attempts
 from nurf.estimators._base import NetworkRegressor
 from nurf.estimators._blockwise import BlockwiseRegressor, Checked
 from nurf.estimators._deep import DeepFeatureRegressor

@@ -13,9 +13,7 @@ from scipy.sparse import csr_array
 
 from nurf._blocks import row_blocks
 from nurf._types import Array, Index
-from nurf.kernels import KernelNetwork, RadialKernel
-from nurf.kernels._functionals import Covariances, Functionals, covariance, variances
-from nurf.kernels._network import Centers
+from nurf.kernels import Centers, Covariances, Functionals, KernelNetwork, RadialKernel, covariance, variances
 from nurf.solvers.process._contrasts import Contrasts
 from nurf.solvers.process._rows import MatrixBlock, ProcessRows
 

@@ -14,7 +14,7 @@ from nurf._linear import LinearRows
 from nurf._tensors import factors, variables
 from nurf._types import Array, Index, Mask
 from nurf.jets import DERIVATIVE_KINDS, LEAST_VALUES, Jet
-from nurf.kernels._functionals import Functionals
+from nurf.kernels import Functionals
 from nurf.solvers._rows import SlopeRows, slope_rows
 from nurf.solvers.process._contrasts import Contrasts
 
