@@ -1,4 +1,4 @@
-"""Data flows one way: a module imports from its own package and from strictly lower levels."""
+"""Data flows one way: a module imports from its own package, and what packages of strictly lower levels offer."""
 
 import ast
 from importlib.util import resolve_name
@@ -70,6 +70,8 @@ def offences(module: str, source: str, is_package: bool = False) -> list[str]:
                 found.append(f"{module} imports {name}, which is built on it")
         elif LEVEL[other[0]] >= LEVEL[own[0]]:
             found.append(f"{module} (level {LEVEL[own[0]]}) imports {name} (level {LEVEL[other[0]]})")
+        elif any(part.startswith("_") for part in other[1:]):
+            found.append(f"{module} imports {name}, which is private: import it in the `__init__` of its package")
     return found
 
 
@@ -91,6 +93,10 @@ def test_imports_point_downwards(path):
         ("nurf.densities._base", "from nurf.densities._local import Local", "nurf.densities._local"),
         ("nurf.densities._base", "from nurf.densities import Local", "nurf.densities.Local"),
         ("nurf.densities._angular", "from ._mixture import PreparedMixture", "nurf.densities._mixture"),
+        ("nurf.networks._network", "from nurf.jets import _checked", "nurf.jets._checked"),
+        ("nurf.networks._network", "from nurf.data._streams import Stream", "nurf.data._streams"),
+        ("nurf.engines._wide", "from nurf.solvers.process._process import Process", "nurf.solvers.process._process"),
+        ("nurf.engines._wide", "def f():\n    import nurf.solvers._rows", "nurf.solvers._rows"),
         ("nurf.networks._network", "import nurf", "nurf"),
         ("nurf.networks._network", "from nurf import RandomFeatureRegressor", "nurf.RandomFeatureRegressor"),
     ],
@@ -110,6 +116,9 @@ def test_an_upward_import_is_found(module, source, named):
             "from nurf.densities._base import PreparedDensity\nfrom ._mixture import PreparedMixture",
         ),
         ("nurf.densities._base", "from nurf.densities._angular import in_range"),
+        ("nurf.networks._network", "from nurf._types import Array\nfrom nurf.data import Stream"),
+        ("nurf.solvers._draws", "from nurf.solvers.process._process import Process"),
+        ("nurf.engines._wide", "from nurf.solvers.process import Process"),
         ("nurf", "from nurf.plots import predictions"),
     ],
 )

@@ -143,10 +143,14 @@ class TestAdvantage:
         assert spread < 1e-9
 
 
+def known(name, ignores_derivatives):
+    return SimpleNamespace(name=name, ignores_derivatives=ignores_derivatives, back=None)
+
+
 class TestSimplest:
     def judged(self, *errors, values=()):
         """Candidates of an engine with these errors; those of the numbers ``values`` are fits to the values alone."""
-        engines = [SimpleNamespace(name="an engine", ignores_derivatives=ignores) for ignores in (False, True)]
+        engines = [known("an engine", ignores) for ignores in (False, True)]
         return [Judged(engines[number in values], number, 1, evidence(each)) for number, each in enumerate(errors)]
 
     def chosen(self, judged, **policy):
@@ -205,15 +209,12 @@ class TestSimplest:
         base /= np.sqrt(np.mean(base**2))
         pair = self.judged(base, base / 2)
         pair = [
-            replace(each, evidence=replace(each.evidence, elsewhere=number))
-            for each, number in zip(pair, known, strict=True)
+            replace(each, own=replace(each.own, elsewhere=number)) for each, number in zip(pair, known, strict=True)
         ]
         assert self.chosen(pair) == (0 if known == (0.5, 2.0) else 1)
 
     def test_values_are_simpler_than_derivatives_of_the_same_engine(self):
-        engines = [
-            SimpleNamespace(name=name, ignores_derivatives=ignores) for name in "ab" for ignores in (False, True)
-        ]
+        engines = [known(name, ignores) for name in "ab" for ignores in (False, True)]
         for n, order in ((5, [1, 0, 3, 2]), (4, [0, 1, 2, 3])):  # four samples decide nothing
             judged = [Judged(engine, number, 1, evidence(np.ones(n))) for number, engine in enumerate(engines)]
             assert [each.candidate for each in values_first(judged, Policy())] == order

@@ -54,6 +54,7 @@ class Known:
     data: str = "all data"
     ignores_derivatives: bool = False
     transform: str = ""
+    back: Any = None
     others: dict = field(default_factory=dict)
     little: dict = field(default_factory=dict)
     rates: tuple[float, ...] = ()
@@ -100,7 +101,7 @@ class Known:
         return Judged(self, candidate, size, Evidence(np.full((9, 1), error), np.ones(9)), 0.5, before, self.learns)
 
     def confirmed(self, judged):
-        return replace(judged, evidence=Evidence(self.truth * judged.evidence.errors, judged.evidence.weights))
+        return replace(judged, own=Evidence(self.truth * judged.own.errors, judged.own.weights))
 
     def record(self, judged):
         return Attempt(self.name, self.data, str(judged.candidate), judged.size, judged.error, judged.seconds)
@@ -275,17 +276,17 @@ class TestEnds:
         outcome = race([one, two], replace(PLAIN, exact=2e-6))
         assert (len(one.log), len(two.log), outcome.finished) == (2, 2, True)  # at the end of the step
 
-    @pytest.mark.parametrize(("rival", "n"), [(np.inf, 3), (2.5, 3), (1.5, 1)])
-    def test_an_engine_that_is_far_behind_ends(self, rival, n):
-        efforts = tuple(Effort(size, rival=rival) for size in (10, 100, 1000))
+    @pytest.mark.parametrize(("within", "n"), [(np.inf, 3), (2.5, 3), (1.5, 1)])
+    def test_an_engine_that_is_far_behind_ends(self, within, n):
+        efforts = tuple(Effort(size, within=within) for size in (10, 100, 1000))
         engine = Known(options(b=2.0), efforts)
         race([Known(options(a=1.0)), engine], PLAIN)
         assert len(engine.log) == n
 
     def test_an_engine_that_is_far_behind_leaves_out_its_other_candidates(self):
         """The first candidate is behind; the second would not be."""
-        for rival, log in ((5.0, [("b", 10), ("c", 10)]), (1.5, [("b", 10)])):
-            engine = Known(options(b=2.0, c=0.5), (Effort(10, rival=rival),), first_step=1)
+        for within, log in ((5.0, [("b", 10), ("c", 10)]), (1.5, [("b", 10)])):
+            engine = Known(options(b=2.0, c=0.5), (Effort(10, within=within),), first_step=1)
             race([Known(options(a=1.0)), engine], PLAIN)
             assert engine.log == log
 
@@ -447,7 +448,7 @@ class TestTransformations:
             def judge(self, candidate, size, before=None):
                 judged = super().judge(candidate, size, before)
                 errors = np.where(np.arange(9) == 0, 5.0, 1e-3)[:, None]
-                return replace(judged, evidence=Evidence(errors, np.ones(9)))
+                return replace(judged, own=Evidence(errors, np.ones(9)))
 
         plain, tailed = Known(options(a=1.0)), Tailed(options(b=1.0), transform="log")
         assert decide([plain, tailed], PLAIN).winner.candidate.name == "a"
@@ -498,7 +499,7 @@ class TestChoice:
         class Noisy(Known):
             def judge(self, candidate, size, before=None):
                 judged = super().judge(candidate, size, before)
-                return replace(judged, evidence=Evidence(rng.normal(size=(20, 1)), np.ones(20)))
+                return replace(judged, own=Evidence(rng.normal(size=(20, 1)), np.ones(20)))
 
         engine = Noisy(options(a=1.0, b=1.0, c=1.0, d=1.0, e=1.0), (Effort(10),))
         assert decide([engine], PLAIN).optimism > 1.05

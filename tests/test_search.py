@@ -31,7 +31,7 @@ from nurf.engines import (
 )
 from nurf.engines._candidates import Stages
 from nurf.engines._metrics import InputMap, Learned
-from nurf.engines._outer import fit_least_squares
+from nurf.engines._outer import OuterWeights
 from nurf.engines._stages import grow, sample_features
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes
@@ -628,7 +628,7 @@ class TestSmallAlphas:
     def test_are_not_tried_if_they_cost_too_much(self):
         features = self.fits(0.0)[0].network.features
         problem = LeastSquares(features, self.smooth(0.0))
-        fit = fit_least_squares(problem, max_precise_operations=1e6)
+        fit = OuterWeights(problem, max_precise_operations=1e6).fit
         assert fit.alpha == ALPHAS[-1]
 
     def test_that_are_given_are_met(self):

@@ -176,9 +176,9 @@ class TestChoice:
         data, seen = wave(80), []
 
         class Watching(RandomFeatureRegressor):
-            def _prepare(self, given, jet, held_out, rng, clock, scaling=None):
-                seen.append((jet, held_out))
-                return super()._prepare(given, jet, held_out, rng, clock, scaling)
+            def _prepare(self, request):
+                seen.append((request.jet, request.held_out))
+                return super()._prepare(request)
 
         model = Surrogate(None, engines=[Watching(10, random_state=0), Watching(20, random_state=0)], random_state=0)
         model.fit(data.X, data.y, validation=0.25)
@@ -360,8 +360,8 @@ class Fragile(RandomFeatureRegressor):
 
     error = ValueError("the values are too large")
 
-    def _prepare(self, *arguments, **options):
-        return replace(super()._prepare(*arguments, **options), engines=(Failing(self.error),))
+    def _prepare(self, request):
+        return replace(super()._prepare(request), engines=(Failing(self.error),))
 
 
 class TestFailures:

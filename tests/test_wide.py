@@ -14,7 +14,7 @@ from nurf import Jet, KernelFeatureRegressor
 from nurf._threads import all_threads, one_thread
 from nurf.choosing import POLICY, assign_folds, decide
 from nurf.engines import Learning, WideEngine, n_directions, thinned
-from nurf.engines._likelihood import Problem, learn
+from nurf.engines._likelihood import LearningProblem, learn
 from nurf.engines._scales import (
     HIGHEST_SCALE,
     LOWEST_SCALE,
@@ -148,7 +148,7 @@ class TestLearning:
         rows, scales, kernel = ProcessRows.of(jet), InputScales(1 / X.std(axis=0)), RADIAL_KERNELS[kernel]()
         start = next(starts(jet, scales.units, kernel))
         prior = Prior()
-        problem = Problem(rows, kernel, scales, CRITERIA[criterion], prior)
+        problem = LearningProblem(rows, kernel, scales, CRITERIA[criterion], prior)
         values = [learn(problem, start, steps) for steps in (0, 3, 30)]
         assert values[2][1] < values[1][1] < values[0][1]
         found, value, _ = values[2]
@@ -176,7 +176,7 @@ class TestLearning:
                     raise np.linalg.LinAlgError("not positive definite")
                 return super().value(process)
 
-        found, value, _ = learn(Problem(rows, GaussianKernel(), scales, Failing(), Prior()), start, 5)
+        found, value, _ = learn(LearningProblem(rows, GaussianKernel(), scales, Failing(), Prior()), start, 5)
         assert found.noise[0] >= 1e-6
         assert value < 1e50
         assert np.all(found.noise[1:] == 1e-9)  # of which nothing is known
@@ -574,7 +574,7 @@ class TestFewRows:
 def learned_by_hand(engine, jet, separate):
     """Scales and noise by the public pieces, from the best start."""
     rows, scales = ProcessRows.of(jet), InputScales(engine.units)
-    problem = Problem(rows, GaussianKernel(), scales, engine.criterion, engine.learning.prior)
+    problem = LearningProblem(rows, GaussianKernel(), scales, engine.criterion, engine.learning.prior)
     first = [start.separate if separate else start for start in starts(jet, engine.units, GaussianKernel())]
     best, *_ = min((learn(problem, start, 0) for start in first), key=lambda found: found[1])
     return learn(problem, best, engine.learning.refit_steps)[0]

@@ -21,7 +21,7 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError('tables need pandas: pip install "nurf[cli]"') from error
 
-from nurf.files._container import write_atomically
+from nurf.files import write_atomically
 
 STANDARD = Path("-")  # the standard input or output
 SEPARATORS = ",;\t"

@@ -16,16 +16,11 @@ from nurf._types import Array, Index, Precision
 from nurf.blockwise._driver import PASS_SHARE, Blocks, with_errors_at
 from nurf.choosing import Clock, TimeUpError
 from nurf.data import HELD_ROWS, Block, Reservoir, Tree, Units, read_block, uniform_numbers, weighted
-from nurf.engines._crossfit import CrossFit
-from nurf.engines._fit import ShallowFit
-from nurf.engines._outer import fit_ridge
-from nurf.engines._progress import warn_if_long, watch_blocks
-from nurf.engines._sampled import FIRST_SIZE
+from nurf.engines import FIRST_SIZE, CrossFit, ShallowFit, fit_ridge, warn_if_long, watch_blocks
 from nurf.jets import Jet
 from nurf.networks import Features
 from nurf.solvers import LeaveOneOut, Loss, Rule
-from nurf.solvers.ridge import HeldOut, NormalEquations, Posterior, PrimalRidge
-from nurf.solvers.ridge._selection import TOLERANCE
+from nurf.solvers.ridge import TOLERANCE, HeldOut, NormalEquations, Posterior, PrimalRidge
 
 SOLVING = 12  # rows for each neuron that take as long as the solution: 3.7 s for 2400 neurons; 200,000 rows take 26 s
 MANY_ROWS = 20  # rows for each neuron from which a smaller alpha has no disadvantage

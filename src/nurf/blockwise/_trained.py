@@ -12,15 +12,26 @@ import numpy as np
 from nurf.blockwise._driver import PASS_SHARE, Blocks, with_errors_at
 from nurf.choosing import Clock, TimeUpError
 from nurf.data import Block, read_block
-from nurf.engines._crossfit import CrossFit
-from nurf.engines._deep import DeepSpec, as_network, as_parameters, in_training_units, squared_errors
-from nurf.engines._deep_fit import ALL_BLOCKS, DeepCycle, DeepFit
-from nurf.engines._progress import watch_attempts, watch_blocks, watch_cycles
-from nurf.engines._trained import fit_trained, last_loss, network_in_training_units
+from nurf.engines import (
+    ALL_BLOCKS,
+    CrossFit,
+    DeepCycle,
+    DeepFit,
+    DeepSpec,
+    as_network,
+    as_parameters,
+    fit_trained,
+    in_training_units,
+    last_loss,
+    network_in_training_units,
+    squared_errors,
+    watch_attempts,
+    watch_blocks,
+    watch_cycles,
+)
 from nurf.jets import Jet
 from nurf.solvers import VALUES_ONLY
-from nurf.solvers.trained import Run, Trainer, TrainingRows
-from nurf.solvers.trained._soap import MatrixState, SoapState
+from nurf.solvers.trained import MatrixState, Run, SoapState, Trainer, TrainingRows
 
 MAX_PASSES = 10  # largest number of passes over all blocks
 SAMPLE_SHARE = 0.25  # share of the steps on a sample of the rows, before all blocks are read

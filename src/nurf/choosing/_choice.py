@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -86,7 +87,7 @@ def decide(
     far = far_transforms(errors, policy.factor)
     ordered = [best for best in every if best[0].engine.transform not in far]
     try:
-        ordered = [[_confirmed(each, tolerated) for each in best] for best in ordered]
+        ordered = _confirmed(ordered, tolerated)
     except TimeUpError:  # the evidence of the race decides
         finished = False
     finalists, last = tuple(best_effort(best, policy) for best in ordered), tuple(best[-1] for best in ordered)
@@ -109,12 +110,14 @@ def decide(
     )
 
 
-def _confirmed(judged: Judged, tolerated: tuple[type[Exception], ...]) -> Judged:
-    """Return a candidate with confirmed evidence, or with the evidence of the race if the confirmation fails."""
-    try:
-        return judged.engine.confirmed(judged)
-    except tolerated:
-        return judged
+def _confirmed(ordered: Sequence[Sequence[Judged]], tolerated: tuple[type[Exception], ...]) -> list[list[Judged]]:
+    """Return candidates with confirmed evidence, or with the evidence of the race if the confirmation fails."""
+    found = [list(best) for best in ordered]
+    for best in found:
+        for place, each in enumerate(best):
+            with suppress(*tolerated):
+                best[place] = each.engine.confirmed(each)
+    return found
 
 
 def best_effort(best: Sequence[Judged], policy: Policy) -> Judged:
@@ -144,10 +147,10 @@ def simplest(judged: Sequence[Judged], policy: Policy) -> Judged:
     incumbent = judged[0]
     for challenger in judged[1:]:
         gain, spread = advantage(challenger.evidence, incumbent.evidence, policy.floor)
-        loss, doubt = excess(challenger.evidence, incumbent.evidence)
+        loss, error = excess(challenger.evidence, incumbent.evidence)
         trusts = incumbent.engine.ignores_derivatives and not challenger.engine.ignores_derivatives
         needed = policy.derivative_errors if trusts else policy.standard_errors
-        tolerated = 0.0 if trusts else policy.tail_errors * doubt
+        tolerated = 0.0 if trusts else policy.tail_errors * error
         if gain > needed * spread and loss <= tolerated:
             incumbent = challenger
     return incumbent

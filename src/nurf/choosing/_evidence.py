@@ -154,14 +154,14 @@ def selection_optimism(winner: Evidence, candidates: Sequence[Evidence], factor:
     """
     judges = winner.judges
     n = int(np.count_nonzero(judges))
-    rivals = [
+    near = [
         each
         for each in candidates
         if each is not winner and np.array_equal(each.judges, judges) and each.error <= factor * winner.error
     ]
-    if not rivals or n < 2:
+    if not near or n < 2:
         return 1.0
-    squares = np.stack([np.sum(each.errors[judges] ** 2, axis=1) for each in (winner, *rivals)], axis=1)
+    squares = np.stack([np.sum(each.errors[judges] ** 2, axis=1) for each in (winner, *near)], axis=1)
     weights = winner.weights[judges]
     counts = np.random.default_rng(SEED).multinomial(n, np.full(n, 1 / n), size=n_draws) * weights
     others = (counts == 0) * weights

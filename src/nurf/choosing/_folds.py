@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nurf._types import Index
+from nurf._types import Index, Mask
 from nurf.jets import Jet
 
 SEED = 5  # of the only random numbers that assign samples to folds
@@ -29,3 +29,17 @@ def assign_folds(jet: Jet, n_folds: int) -> Index:
         fold_of[part] = rng.permutation(int(np.count_nonzero(part))) % n_folds
     fold_of[valued & ~judging] = -1
     return np.asarray(np.where(jet.has_value & ~jet.judges, -1, fold_of[point_of]))
+
+
+def fold_masks(jet: Jet, folds: int | Index) -> list[Mask]:
+    """Return the masks (n,) of the samples in each fold in which a sample of positive weight judges.
+
+    Parameters
+    ----------
+    jet : Jet
+    folds : int or array of shape (n,)
+        The number of folds (``assign_folds``), or the fold of each sample; -1 for none.
+    """
+    fold_of = assign_folds(jet, folds) if isinstance(folds, int) else folds
+    judging = jet.judges & (jet.weights(0) > 0)
+    return [fold_of == fold for fold in np.unique(fold_of[judging]) if fold >= 0]

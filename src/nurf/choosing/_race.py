@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count, takewhile
 from typing import Any
 
@@ -36,7 +37,7 @@ class Effort:
         Whether candidates of a smaller size continue in several ways, or only in the most promising way.
     keep : int
         The largest number of candidates, of different families, that advance to the next size.
-    rival : float
+    within : float
         Candidates are judged while the smallest error of the engine is within this factor of the smallest of all
         engines.
     improvement : float
@@ -48,7 +49,7 @@ class Effort:
     cheap: int = 0
     many: bool = False
     keep: int = 1
-    rival: float = np.inf
+    within: float = np.inf
     improvement: float = -np.inf
 
 
@@ -62,7 +63,8 @@ class Judged:
     candidate : hashable
     size : int
         The effort, in the unit of the engine.
-    evidence : Evidence
+    own : Evidence
+        The evidence, in the units of the engine.
     seconds : float
         Time that it took.
     found : object
@@ -74,10 +76,15 @@ class Judged:
     engine: Engine
     candidate: Hashable
     size: int
-    evidence: Evidence
+    own: Evidence
     seconds: float = 0.0
     found: Any = None
     metric: Array | None = None
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The evidence, in units of the standard deviation of the values."""
+        return self.own if self.engine.back is None else self.engine.back(self.own)
 
     @property
     def error(self) -> float:
@@ -129,12 +136,15 @@ class Engine(ABC):
         The step of the schedule at which the engine begins: cheap engines begin early.
     transform : str
         The transformation of inputs and values that the engine is fitted in; empty if there is none.
+    back : callable, optional
+        The map from evidence in the units of the engine to units of the standard deviation of the values.
     """
 
     name: str
     data: str
     first_step: int
     transform: str = ""
+    back: Callable[[Evidence], Evidence] | None = None
 
     @property
     def ignores_derivatives(self) -> bool:
@@ -283,13 +293,6 @@ def race(
     failures: dict[int, Exception] = {}
     finished = True
 
-    def note(judged: Judged) -> None:
-        everything.append(judged)
-        attempts.append(judged.engine.record(judged))
-        clock.start()
-        if watch is not None:
-            watch(attempts[-1])
-
     for step in takewhile(lambda step: any(_has_more(engine, step) for engine in engines), count()):
         if not finished or _is_exact(standings, policy.exact):
             break
@@ -303,9 +306,19 @@ def race(
         ]
         before = {place: _Before.of(standings[place], standings) for place in places}
         for place in places:
-            effort = engines[place].efforts[step - engines[place].first_step]
+            standing, engine = standings[place], engines[place]
+            effort = engine.efforts[step - engine.first_step]
             try:
-                _make(standings[place], effort, policy, before[place], note)
+                for candidate, smaller in _proposed(standing, effort, policy, before[place]):
+                    judged = standing.pool[candidate] = engine.judge(candidate, effort.size, smaller)
+                    standing.seconds += judged.seconds
+                    everything.append(judged)
+                    record = engine.record(judged)
+                    transformed = f"{record.data}, {engine.transform}" if engine.transform else record.data
+                    attempts.append(replace(record, data=transformed))
+                    clock.start()
+                    if watch is not None:
+                        watch(attempts[-1])
             except TimeUpError:
                 finished = False
                 break
@@ -337,15 +350,14 @@ def _has_more(engine: Engine, step: int) -> bool:
     return step < engine.first_step or step < engine.first_step + len(engine.efforts)
 
 
-def _make(
-    standing: _Standing,
-    effort: Effort,
-    policy: Policy,
-    before: _Before,
-    note: Callable[[Judged], None],
-) -> None:
-    """Make an effort of an engine: judge its candidates and variants of the best, and keep a few for the next."""
-    limit = effort.rival * before.error
+def _proposed(
+    standing: _Standing, effort: Effort, policy: Policy, before: _Before
+) -> Iterator[tuple[Hashable, Judged | None]]:
+    """Yield the candidates of an effort, each with its result of a smaller effort, and keep a few for the next.
+
+    Every candidate is judged before the next is yielded: variants follow of the best so far.
+    """
+    limit = effort.within * before.error
     if standing.best and not standing.best[-1].error <= limit:
         standing.is_done = True
         return
@@ -359,20 +371,19 @@ def _make(
     for metric in before.metrics:
         going += [(candidate, None) for candidate in engine.informed(metric, effort.size)]
 
-    def judge(candidates: Iterable[tuple[Hashable, Judged | None]]) -> None:
-        for candidate, before in candidates:
+    def unknown(candidates: Sequence[tuple[Hashable, Judged | None]]) -> Iterator[tuple[Hashable, Judged | None]]:
+        for candidate, smaller in candidates:
             behind = standing.pool and not min(each.error for each in standing.pool.values()) <= limit
             if candidate not in standing.pool and not behind:
-                standing.pool[candidate] = engine.judge(candidate, effort.size, before)
-                standing.seconds += standing.pool[candidate].seconds
-                note(standing.pool[candidate])
+                yield candidate, smaller
 
-    judge(going)
+    yield from unknown(going)
     for breadth in effort.rounds:
         leaders = _leaders(standing.ordered, breadth, policy.factor, engine)
-        judge([(variant, None) for leader in leaders for variant in engine.variants(leader)])
+        yield from unknown([(variant, None) for leader in leaders for variant in engine.variants(leader)])
     for _ in range(2 if effort.cheap else 0):
-        judge([(variant, None) for leader in standing.ordered[: effort.cheap] for variant in engine.cheap(leader)])
+        leaders = standing.ordered[: effort.cheap]
+        yield from unknown([(variant, None) for leader in leaders for variant in engine.cheap(leader)])
     smaller = min((each.error for each in standing.best if each.size < effort.size), default=np.inf)
     _conclude(standing)
     standing.is_done = not standing.best[-1].error <= (1 - effort.improvement) * smaller

@@ -312,7 +312,7 @@ def _logarithms(names: tuple[str, ...]) -> Any:
 
 def _gather(model: Surrogate, table: SampleTable, source: str, seconds: float, seed: int) -> Any:
     """Return the samples and predictions for a report, to be stored with the model."""
-    from nurf.report._evidence import gather
+    from nurf.report import gather
 
     rng = np.random.default_rng(seed)
     return gather(

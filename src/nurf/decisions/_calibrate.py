@@ -17,8 +17,7 @@ from nurf.decisions._estimate import COVERAGE, table_of
 from nurf.decisions._inputs import Inputs, data_box, input_names, warn_beyond
 from nurf.decisions._models import FixedInputs, with_draws, without_numbers
 from nurf.decisions._observed import Known, Likelihood, Observed
-from nurf.estimators._parameters import as_generator
-from nurf.estimators._report import Report
+from nurf.estimators import Report, as_generator
 
 SCREENED = 1024  # points of the prior, among which the search and the chains start
 STEPS = 100  # of the search for the most probable inputs
@@ -121,7 +120,7 @@ class Calibration:
 
         Without any knowledge an interval goes from 0.05 to 0.95.
         """
-        from nurf.plots._axes import axes_or_current, literal
+        from nurf.plots import axes_or_current, literal
 
         ax, places = axes_or_current(ax), np.arange(len(self.names))
         marks = np.column_stack([self.interval, self.x])

@@ -16,8 +16,7 @@ from nurf.decisions._inputs import REPLICATES, Inputs, as_sample, data_box, norm
 from nurf.decisions._limits import Limits
 from nurf.decisions._models import of_any_model
 from nurf.decisions._rare_points import Mixture, subset_points
-from nurf.estimators._parameters import as_generator
-from nurf.estimators._report import Report
+from nurf.estimators import Report, as_generator
 
 STARTS = 64  # starts of the search for design points; 16 find all four of the four-branch function
 STEPS = 40  # steps of a search
@@ -83,7 +82,7 @@ class Failure:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the reliability indices of the draws and of the model, and return the axes."""
-        from nurf.plots._axes import axes_or_current
+        from nurf.plots import axes_or_current
 
         ax = axes_or_current(ax)
         ax.hist(self.reliability.answers[np.isfinite(self.reliability.answers)], bins=20, alpha=0.5, label="draws")

@@ -17,8 +17,7 @@ from nurf.decisions._estimate import Estimate, table_of
 from nurf.decisions._inputs import input_names, warn_beyond
 from nurf.decisions._space import Space, different
 from nurf.decisions._wanted import STIFF, Joined, Wanted, joined
-from nurf.estimators._parameters import as_generator
-from nurf.estimators._report import Report
+from nurf.estimators import Report, as_generator
 
 SCREENED = 1024  # points, of which the smallest are starts
 STEPS = 200  # of L-BFGS for all starts at once
@@ -85,7 +84,7 @@ class Minimum:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the values of all optima with their 90% intervals, and return the axes."""
-        from nurf.plots._axes import axes_or_current
+        from nurf.plots import axes_or_current
 
         ax, places = axes_or_current(ax), np.arange(len(self.optima))
         ax.errorbar(places + 1, self.values.value, np.abs(self.values.interval.T - self.values.value), fmt="o")

@@ -14,8 +14,7 @@ from nurf._validation import as_finite
 from nurf.decisions._estimate import Estimate, deviation, table_of
 from nurf.decisions._inputs import Inputs, as_sample, normal_points, require_power, warn_beyond
 from nurf.decisions._models import of_any_model
-from nurf.estimators._parameters import as_generator
-from nurf.estimators._report import Report
+from nurf.estimators import Report, as_generator
 
 LEVELS = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)  # quantiles in tables
 
@@ -88,7 +87,7 @@ class Propagation:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the probability of larger values of the first output, with its 90% interval, and return the axes."""
-        from nurf.plots._axes import axes_or_current
+        from nurf.plots import axes_or_current
 
         ax = axes_or_current(ax)
         first = Propagation(*(part.reshape(*part.shape[:2], -1)[..., 0] for part in (self.fit, self.draws)))

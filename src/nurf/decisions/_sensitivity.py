@@ -16,8 +16,7 @@ from nurf._validation import is_whole
 from nurf.decisions._estimate import Estimate, sizes_of, table_of
 from nurf.decisions._inputs import Inputs, as_sample, distribution_name, normal_points, require_power, warn_beyond
 from nurf.decisions._models import of_any_model
-from nurf.estimators._parameters import as_generator
-from nurf.estimators._report import Report
+from nurf.estimators import Report, as_generator
 
 MAX_SHAPLEY = 8  # inputs: Shapley effects need all 2^d subsets
 GRADIENT_POINTS = 256  # points of each set with gradients, which cost as much as d values
@@ -112,7 +111,7 @@ class Sensitivity:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw first-order and total indices of all outputs together with their 90% intervals; return the axes."""
-        from nurf.plots._axes import axes_or_current, literal
+        from nurf.plots import axes_or_current, literal
 
         ax, places = axes_or_current(ax), np.arange(len(self.names))
         for shift, name, part in (-0.2, "first", self.generalized_first), (0.2, "total", self.generalized_total):

@@ -20,6 +20,7 @@ from nurf.densities._local import Local
 from nurf.densities._nonlocal import Nonlocal
 from nurf.densities._profiles import Cauchy, Gaussian, Logistic, Mollifier
 from nurf.densities._representation import Representation
+from nurf.densities._rows import complete
 from nurf.densities._samplers import Metropolis, Rejection, Sampler
 from nurf.densities._uniform import Uniform
 from nurf.jets import DERIVATIVE_KINDS

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from nurf._types import Array
-from nurf.networks._hyperplanes import normalised
+from nurf.networks import normalised
 
 
 def log_sphere_area(dimension: int) -> float:

@@ -9,8 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from nurf._types import Array
-from nurf.networks import Hyperplanes
-from nurf.networks._hyperplanes import normalised
+from nurf.networks import Hyperplanes, normalised
 
 
 class Bounded(Protocol):

@@ -10,8 +10,7 @@ from nurf._types import Array
 from nurf.densities._angular import log_sphere_area
 from nurf.densities._base import Density, PreparedDensity
 from nurf.jets import Jet
-from nurf.networks import Box, Domain, Hyperplanes
-from nurf.networks._hyperplanes import normalised
+from nurf.networks import Box, Domain, Hyperplanes, normalised
 
 DomainOf = str | Domain | None
 

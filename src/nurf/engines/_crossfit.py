@@ -11,20 +11,23 @@ import numpy as np
 
 from nurf._blocks import row_blocks
 from nurf._types import Array, Index
-from nurf.choosing import assign_folds
+from nurf.choosing import fold_masks
 from nurf.jets import Jet
 from nurf.networks import Network
-from nurf.solvers._coverage import (
+from nurf.solvers import (
     MIN_ERRORS,
+    Difference,
+    Reach,
+    between_samples,
+    beyond_reach,
     calibration,
     effective_number,
     normal_interval,
     plus_interval,
     require_errors,
     standard_error,
+    standing_for,
 )
-from nurf.solvers._draws import Difference, between_samples, beyond_reach
-from nurf.solvers._reach import Reach, standing_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +122,7 @@ class CrossFit:
         n_folds: int,
     ) -> CrossFit:
         """Return the cross-fit of ``network``, which was fitted to ``jet``, with refits without each fold."""
-        fold_of = assign_folds(jet, n_folds)
-        folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
+        folds = fold_masks(jet, n_folds)
         return cls.of(network, [refit(jet[~fold]) for fold in folds], [jet[fold] for fold in folds])
 
     def __getstate__(self) -> dict[str, Any]:

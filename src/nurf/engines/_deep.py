@@ -15,8 +15,7 @@ from nurf.densities import Density, Uniform
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Ball, DeepNetwork, Nonlinearity, Tanh
 from nurf.solvers import VALUES_ONLY, Loss
-from nurf.solvers.trained import Schedule, Soap, Trainer
-from nurf.solvers.trained._loss import Parameters
+from nurf.solvers.trained import Parameters, Schedule, Soap, Trainer
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class DeepOptions:
         The fewest steps of a cycle, or a quarter of the steps of a run if that is less.
     last_share : float, default 0.2
         Steps of the last cycle, on all rows, relative to the steps before.
-    rival : float, default 10
+    within : float, default 10
         Training ends if its error is larger than the error of another engine by this factor. On the functions on which
         deep networks were the best in the end, the error of the first cycle was larger by a factor of at most 4.
     held_out : int, default 500
@@ -96,7 +95,7 @@ class DeepOptions:
     race_share: float = 0.08
     min_cycle: int = 100
     last_share: float = 0.2
-    rival: float = 10.0
+    within: float = 10.0
     held_out: int = 500
     max_sampled: int = 5000
     bandwidth: float = 0.5

@@ -14,9 +14,8 @@ from nurf.engines._learning import Learning
 from nurf.engines._wide import WideEngine
 from nurf.jets import Jet
 from nurf.kernels import GaussianKernel
-from nurf.solvers._coverage import MIN_ERRORS
-from nurf.solvers.process import Process, ProcessRows, RestrictedLikelihood, row_total
-from nurf.solvers.process._process import inverse_blocks, sample_blocks
+from nurf.solvers import MIN_ERRORS
+from nurf.solvers.process import Process, ProcessRows, RestrictedLikelihood, inverse_blocks, row_total, sample_blocks
 
 ROWS = 300  # of the samples from which factors are estimated: one number for each output takes no more
 STEPS = 3  # a kernel for the residual, and factors given the kernel, in turn

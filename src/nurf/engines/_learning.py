@@ -8,7 +8,7 @@ import numpy as np
 
 from nurf._types import Array, Index
 from nurf.choosing import NO_LIMIT, Clock
-from nurf.engines._likelihood import Problem, coordinate_units, learn
+from nurf.engines._likelihood import LearningProblem, coordinate_units, learn
 from nurf.engines._scales import Hyperparameters, Prior, Scales
 from nurf.jets import Jet
 from nurf.kernels import RadialKernel
@@ -163,7 +163,7 @@ class Candidate:
         self, rows: ProcessRows, criterion: Criterion, prior: Prior, n_steps: int, clock: Clock = NO_LIMIT
     ) -> Candidate:
         """Return the candidate after some steps on the rows."""
-        problem = Problem(rows, self.kernel, self.scales, criterion, prior, clock)
+        problem = LearningProblem(rows, self.kernel, self.scales, criterion, prior, clock)
         first_step, units = float(1 / np.sqrt(self.n_rows)) if self.n_steps else 1.0, None
         if self.spread is not None and len(rows) > self.n_rows:  # the estimate from few rows, for more rows
             units = coordinate_units(self.spread * self.n_rows / len(rows))

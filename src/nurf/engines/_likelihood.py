@@ -25,7 +25,7 @@ LEAST_SPREAD, LARGEST_SPREAD = 1e-6, 4.0  # variances of coordinates; others com
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class LearningProblem:
     """A problem of learning scales and noise: the data, the family of maps, and the criterion.
 
     Parameters
@@ -51,7 +51,11 @@ class Problem:
 
 
 def learn(
-    problem: Problem, start: Hyperparameters, max_steps: int, first_step: float = 1.0, units: Array | None = None
+    problem: LearningProblem,
+    start: Hyperparameters,
+    max_steps: int,
+    first_step: float = 1.0,
+    units: Array | None = None,
 ) -> tuple[Hyperparameters, float, Array | None]:
     """Return hyperparameters with a smaller criterion, after at most ``max_steps`` steps of L-BFGS, and the criterion.
 
@@ -68,7 +72,7 @@ def learn(
     return found
 
 
-def _process(problem: Problem, found: Hyperparameters) -> Process:
+def _process(problem: LearningProblem, found: Hyperparameters) -> Process:
     return Process(problem.rows, problem.kernel, found.metric, found.noise)
 
 
@@ -132,7 +136,7 @@ class _Objective:
     spoil predictions.
     """
 
-    def __init__(self, problem: Problem, start: Hyperparameters, sound: bool = False) -> None:
+    def __init__(self, problem: LearningProblem, start: Hyperparameters, sound: bool = False) -> None:
         self._problem, self._scales, self._start, self._sound = problem, problem.scales, start, sound
         shares = problem.rows.noise_shares(len(start.noise))
         self._known = np.flatnonzero(shares.any(axis=0))  # the kinds of noise that the data determine

@@ -44,7 +44,7 @@ class Memory:
     def best(self, size: int) -> Judged | None:
         """Return the best candidate of a size so far."""
         judged = [each for each in self.judged.values() if each.size == size]
-        return min(judged, key=lambda each: each.error, default=None)
+        return min(judged, key=lambda each: each.own.error, default=None)
 
     def splits(self, where: str) -> tuple[Split, ...]:
         """Return the fits to a part of the data; see ``Parts.splits``."""
@@ -52,28 +52,27 @@ class Memory:
             self._splits[where] = tuple(self.parts.splits(where))
         return self._splits[where]
 
-    def states(self, stages: Stages, where: str) -> tuple[State, ...]:
-        """Return the neurons after all stages, in each fit to a part of the data."""
-        return tuple(self.state(stages, where, number) for number in range(len(self.splits(where))))
-
-    def state(self, stages: Stages, where: str, number: int) -> State:
-        """Return the neurons after all stages in one fit to a part of the data.
+    def states(self, stages: Stages, where: str, n: int | None = None) -> list[State]:
+        """Return the neurons after all stages, in each fit to a part of the data or in the first ``n`` of them.
 
         Neurons do not depend on the loss of the last stage: candidates with different losses share them.
         """
-        known, state = self._states.setdefault(where, {}), None
+        known, states = self._states.setdefault(where, {}), list[State]()
         shared = self._states.setdefault(f"{where}, any loss", {})
-        for each in stages.chain:
-            if (each, number) not in known:
-                plain = replace(each, setting=replace(each.setting, loss=VALUES_ONLY))
-                if (plain, number) not in shared:
-                    task, rng = self.splits(where)[number].task, self.rng(plain.depth, number)
-                    shared[plain, number] = grow(task, state, plain.setting, plain.size, rng)
-                alphas = self._alphas(each, where)
-                known[each, number] = shared[plain, number].with_loss(each.setting.loss, alphas)
-            state = known[each, number]
-        assert state is not None
-        return state
+        for number, split in enumerate(self.splits(where)[:n]):
+            state = None
+            for each in stages.chain:
+                if (each, number) not in known:
+                    plain = replace(each, setting=replace(each.setting, loss=VALUES_ONLY))
+                    if (plain, number) not in shared:
+                        rng = self.rng(plain.depth, number)
+                        shared[plain, number] = grow(split.task, state, plain.setting, plain.size, rng)
+                    alphas = self._alphas(each, where)
+                    known[each, number] = shared[plain, number].with_loss(each.setting.loss, alphas)
+                state = known[each, number]
+            assert state is not None
+            states.append(state)
+        return states
 
     def rng(self, depth: int, split: int) -> np.random.Generator:
         """Return the generator of a stage, which is the same for all candidates, so that only their settings differ."""
@@ -82,6 +81,6 @@ class Memory:
     def _alphas(self, stages: Stages, where: str) -> Array | None:
         """Return the alpha for fits that do not choose it, from the race or from the fit to all data."""
         if where == FOLDS:
-            return np.array([self.state(stages, ALL, 0).fit.alpha])
-        known = where == ALL and self.parts.refits and stages in self.judged
+            return np.array([self.states(stages, ALL)[0].outer.fit.alpha])
+        known = where == ALL and self.parts.uses_folds and stages in self.judged
         return np.array([self.judged[stages].found]) if known else None

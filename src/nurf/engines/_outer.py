@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,8 +12,7 @@ from nurf.engines._fit import ShallowFit
 from nurf.jets import Jet
 from nurf.networks import Features, ShallowNetwork
 from nurf.solvers import VALUES_ONLY, LeaveOneOut, Loss, Rule
-from nurf.solvers.ridge import LeastSquares, Ridge, largest_near_best
-from nurf.solvers.ridge._selection import TOLERANCE
+from nurf.solvers.ridge import TOLERANCE, LeastSquares, Ridge, largest_near_best
 
 # Rounded, so that every machine has the same numbers. The smallest are lost in the rounding of a Gram matrix.
 ALPHAS = np.array([float(f"{10 ** (-14 * i / 15):.6g}") for i in range(16)])
@@ -52,55 +52,68 @@ def fit_outer(
         Precision of the features in normal equations. In single precision these take about 60% of the time, and
         the default path of alphas ends at about 3e-7.
     """
-    return fit_least_squares(LeastSquares(features, jet, dtype=dtype), loss, alphas=alphas, rule=rule)
+    return OuterWeights(LeastSquares(features, jet, dtype=dtype), loss, alphas, rule).fit
 
 
-def fit_least_squares(
-    problem: LeastSquares,
-    loss: Loss = VALUES_ONLY,
-    *,
-    alphas: Array | None = None,
-    rule: Rule | None = None,
-    max_precise_operations: float = MAX_PRECISE_OPERATIONS,
-) -> ShallowFit:
-    """Return the fit of a least-squares problem, with ``alpha`` chosen from a path.
+@dataclass(frozen=True, eq=False)
+class OuterWeights:
+    """The outer weights of given features, with ``alpha`` chosen from a path; computed when they are needed.
 
-    If one of the smallest alphas of the default path is the best, smaller ones are tried in the precise form, unless
-    that takes more than ``max_precise_operations``.
+    Parameters
+    ----------
+    problem : LeastSquares
+        The features and the data.
+    loss, alphas, rule
+        See ``fit_outer``.
+    max_precise_operations : float
+        If one of the smallest alphas of the default path is the best, smaller ones are tried in the precise form,
+        unless that takes more than this number of operations.
     """
-    fit = fit_resolved(problem, loss, alphas, rule, max_precise_operations)
-    refines = alphas is None and refines_at(fit.alpha, fit) and problem.precise_cost(loss) <= max_precise_operations
-    return fit_refined(fit, problem, rule) if refines else fit
 
+    problem: LeastSquares
+    loss: Loss = VALUES_ONLY
+    alphas: Array | None = None
+    rule: Rule | None = None
+    max_precise_operations: float = MAX_PRECISE_OPERATIONS
 
-def refines_at(alpha: float, fit: ShallowFit) -> bool:
-    """Return whether smaller alphas may be better than ``alpha``, the best of a fit along the default path.
+    @property
+    def fit(self) -> ShallowFit:
+        """The best fit."""
+        return self.refined if self.refines(self.resolved.alpha) else self.resolved
 
-    The rounding of a Gram matrix can hide the benefit of small alphas: on LinkletterSine, nonlocal neurons with an
-    affine tail have an error of 3.5e-5 at 7e-13, the best alpha with a Gram matrix, and 1e-10 at 1e-24.
-    """
-    return alpha <= REFINED and bool(fit.alphas.min() > SMALLEST)
+    @cached_property
+    def resolved(self) -> ShallowFit:
+        """The best fit along the given path, or along the default path that a Gram matrix can resolve.
 
+        Small problems use the precise form for all alphas.
+        """
+        problem, loss, rule = self.problem, self.loss, self.rule or LeaveOneOut()
+        if self.alphas is None:
+            few = min(FEW_OPERATIONS, self.max_precise_operations)
+            if problem.dtype == np.float64 and problem.precise_cost(loss) <= few:
+                return _fit_ridge(problem.ridge(loss, precise=True), WHOLE_PATH, rule)
+            return fit_ridge(problem.ridge(loss), None, rule)
+        alphas, fits = np.asarray(self.alphas, float), list[ShallowFit]()
+        precise = alphas < SMALLEST
+        for fine in np.unique(precise).tolist():
+            part = alphas[precise == fine]
+            fits.append(_fit_ridge(problem.ridge(loss, precise=fine, alphas=part), part, rule))
+        return fits[0] if len(fits) == 1 else _better(*fits)
 
-def fit_resolved(
-    problem: LeastSquares, loss: Loss, alphas: Array | None, rule: Rule | None, max_precise_operations: float
-) -> ShallowFit:
-    """Return the best fit along the path of ``alphas``, or along the default path that a Gram matrix can resolve.
+    @cached_property
+    def refined(self) -> ShallowFit:
+        """The best fit along the path of ``resolved`` and the smaller alphas of the precise form."""
+        ridge = self.problem.ridge(self.loss, precise=True)
+        return _better(self.resolved, _fit_ridge(ridge, PRECISE_ALPHAS, self.rule or LeaveOneOut()))
 
-    Small problems use the precise form for all alphas.
-    """
-    rule = LeaveOneOut() if rule is None else rule
-    if alphas is not None:
-        return _fit_path(problem, loss, np.asarray(alphas, float), rule)
-    if problem.dtype == np.float64 and problem.precise_cost(loss) <= min(FEW_OPERATIONS, max_precise_operations):
-        return _fit_ridge(problem.ridge(loss, precise=True), WHOLE_PATH, rule)
-    return fit_ridge(problem.ridge(loss), None, rule)
+    def refines(self, alpha: float) -> bool:
+        """Return whether smaller alphas may be better than ``alpha``, the best of the default path, and are affordable.
 
-
-def fit_refined(fit: ShallowFit, problem: LeastSquares, rule: Rule | None) -> ShallowFit:
-    """Return the best fit along the path of ``fit`` and the smaller alphas of the precise form."""
-    rule = LeaveOneOut() if rule is None else rule
-    return _better(fit, _fit_path(problem, fit.loss, PRECISE_ALPHAS, rule))
+        The rounding of a Gram matrix can hide the benefit of small alphas: on LinkletterSine, nonlocal neurons with an
+        affine tail have an error of 3.5e-5 at 7e-13, the best alpha with a Gram matrix, and 1e-10 at 1e-24.
+        """
+        smaller = self.alphas is None and alpha <= REFINED and bool(self.resolved.alphas.min() > SMALLEST)
+        return smaller and self.problem.precise_cost(self.loss) <= self.max_precise_operations
 
 
 def fit_ridge(ridge: Ridge, alphas: Array | None, rule: Rule, tolerance: float = TOLERANCE) -> ShallowFit:
@@ -110,14 +123,6 @@ def fit_ridge(ridge: Ridge, alphas: Array | None, rule: Rule, tolerance: float =
     """
     path = PATH[ridge.smallest_alpha <= PATH] if alphas is None else np.asarray(alphas, float)
     return _fit_ridge(ridge, path, rule, tolerance)
-
-
-def _fit_path(problem: LeastSquares, loss: Loss, alphas: Array, rule: Rule) -> ShallowFit:
-    """Return the best fit along a path, by the precise form for alphas that a Gram matrix cannot resolve."""
-    precise = alphas < SMALLEST
-    parts = {fine: alphas[precise == fine] for fine in (False, True) if np.any(precise == fine)}
-    fits = [_fit_ridge(problem.ridge(loss, precise=fine, alphas=part), part, rule) for fine, part in parts.items()]
-    return fits[0] if len(fits) == 1 else _better(fits[0], fits[1])
 
 
 def _better(first: ShallowFit, second: ShallowFit) -> ShallowFit:

@@ -11,7 +11,7 @@ import numpy as np
 from nurf._blocks import spaced
 from nurf._reduction import output_directions
 from nurf._types import Array, Index, Mask
-from nurf.choosing import Clock, Policy, assign_folds
+from nurf.choosing import Clock, Policy, fold_masks
 from nurf.engines._outer import FEW_OPERATIONS
 from nurf.engines._stages import Task
 from nurf.jets import DERIVATIVE_KINDS, Jet
@@ -23,7 +23,7 @@ MANY_OUTPUTS = 10  # with more outputs, candidates are judged by combinations of
 ALL, FOLDS, WITHOUT = "all", "folds", "without each fold"
 ROWS_PER_NEURON = {True: 4, False: 8}  # below the last size, with and without derivatives
 MAX_ROWS = 20_000  # hyperplanes are sampled from at most these; candidates are judged on a quarter of them
-MAX_PRECISE_OPERATIONS = 4e10  # limit for fits with very small alphas, between the first size and the last
+MAX_RACED_OPERATIONS = 4e10  # limit for fits with very small alphas, between the first size and the last
 MAX_REFIT_SAMPLES = 1000  # fits without folds measure the optimism of leave-one-out; with more samples it is near 1
 MIN_HELD_OUT = 120  # samples that these fits hold out, a fold at a time
 
@@ -89,10 +89,10 @@ class Parts:
     @cached_property
     def folds(self) -> list[Mask]:
         """The masks of the rows in each fold."""
-        return fold_masks(self.task.jet, self.policy)
+        return fold_masks(self.task.jet, self.policy.n_folds)
 
     @cached_property
-    def refits(self) -> bool:
+    def uses_folds(self) -> bool:
         """Whether candidates are judged by fits without each fold, as for few samples or few rows for each input."""
         jet, policy = self.task.jet, self.policy
         few_rows = row_total(jet) < policy.rows_per_parameter * jet.n_features
@@ -106,7 +106,7 @@ class Parts:
 
     def where(self, size: int) -> str:
         """Return the name of the data for candidates of a size; the last size uses all data."""
-        if self.refits:
+        if self.uses_folds:
             return WITHOUT
         return ALL if size == self.sizes[-1] else str(size)
 
@@ -123,14 +123,14 @@ class Parts:
         elif where == WITHOUT:
             for held in self.folds:
                 judging = np.flatnonzero(held & jet.judges)
-                task = replace(self._on(~held, MAX_PRECISE_OPERATIONS), rule=HeldOut(jet[judging], judging))
+                task = replace(self._on(~held, MAX_RACED_OPERATIONS), rule=HeldOut(jet[judging], judging))
                 yield Split(task, everything[~held], held)
         else:
             combined = jet if self._outputs is None or self.has_other_rows else jet.combined(self._outputs)
             chosen = np.zeros(len(jet), bool)
             chosen[spaced(everything, self._n_rows(int(where)))] = True
             rule = (self.task.rule or LeaveOneOut()).coarse()
-            limit = FEW_OPERATIONS if int(where) == self.sizes[0] else MAX_PRECISE_OPERATIONS
+            limit = FEW_OPERATIONS if int(where) == self.sizes[0] else MAX_RACED_OPERATIONS
             task = replace(self._on(chosen, limit), rule=rule, jet=_part(combined, chosen))
             yield Split(task, everything[chosen], rest=None if self.has_other_rows else combined[~chosen])
 
@@ -149,13 +149,6 @@ class Parts:
     def _outputs(self) -> Array | None:
         """The combinations of many outputs (k, q) that judge candidates below the last size; None for all outputs."""
         return output_directions(self.task.jet) if self.task.jet.y[:1].size > MANY_OUTPUTS else None
-
-
-def fold_masks(jet: Jet, policy: Policy) -> list[Mask]:
-    """Return the masks of the rows in each fold with values of positive weight."""
-    fold_of = assign_folds(jet, policy.n_folds)
-    folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
-    return [held for held in folds if np.any(jet.weights(0)[held & jet.judges] > 0)]
 
 
 def _part(jet: Jet, rows: Mask) -> Jet:

@@ -12,13 +12,8 @@ from nurf.engines._outer import fit_outer
 from nurf.engines._sparse import in_columns, in_shape_of, inner_bounds
 from nurf.jets import Jet
 from nurf.networks import ShallowNetwork
-from nurf.solvers import Loss
-from nurf.solvers._coverage import MIN_ERRORS
-from nurf.solvers.sparse._misfit import Misfit
-from nurf.solvers.sparse._moves import train
-from nurf.solvers.sparse._objective import Objective
-from nurf.solvers.sparse._options import SparseOptions
-from nurf.solvers.sparse._penalties import Squared
+from nurf.solvers import MIN_ERRORS, Loss
+from nurf.solvers.sparse import Misfit, Objective, SparseOptions, Squared, train
 
 
 def polish(

@@ -14,7 +14,7 @@ from nurf.engines._deep_fit import DeepCycle
 from nurf.engines._fit import Fit
 from nurf.engines._sparse import SparseStep
 from nurf.networks import Features
-from nurf.solvers._rows import Loss
+from nurf.solvers import Loss
 
 LOGGER = logging.getLogger("nurf")
 LONG = 60.0  # a fit that takes more seconds announces how long it may take

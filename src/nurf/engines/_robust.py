@@ -16,15 +16,13 @@ import numpy as np
 
 from nurf._blocks import spaced
 from nurf._types import Array
+from nurf.choosing import fold_masks
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._fit import ShallowFit
-from nurf.engines._parts import fold_masks
 from nurf.engines._sampled import SampledEngine, fit_sampled
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import ShallowNetwork
-from nurf.solvers import LeaveOneOut, Validation
-from nurf.solvers._coverage import calibration
-from nurf.solvers._rows import rows_per_sample
+from nurf.solvers import LeaveOneOut, calibration, rows_per_sample
 from nurf.solvers.ridge import LeastSquares, LeftOut, Ridge
 
 THRESHOLD = 1.345  # in standard deviations: 95% of the efficiency of least squares if errors are normal
@@ -160,7 +158,7 @@ def cleaned_engines(engines: Sequence[SampledEngine]) -> list[SampledEngine]:
             break
     cleaned = [_cleaned(engine, cleaner) for engine in engines]
     first = cleaned[0]
-    held_out = [jet[rows] for rows in fold_masks(first.task.jet, first.policy)]
+    held_out = [jet[rows] for rows in fold_masks(first.task.jet, first.policy.n_folds)]
     finish = partial(with_huber_loss, jet=jet, cleaned=first.task.jet, held_out=held_out)
     return [replace(engine, finish=finish) for engine in cleaned]
 
@@ -267,9 +265,7 @@ def _cleaned(engine: SampledEngine, cleaner: HuberFit | None) -> SampledEngine:
     """Return the engine with cleaned data, and cleaned validation samples if there are any."""
     if cleaner is None:
         return engine
-    rule = engine.task.rule
-    if isinstance(rule, Validation):
-        rule = Validation(cleaner.moved_validation(rule.validation))
+    rule = None if engine.task.rule is None else engine.task.rule.with_others(cleaner.moved_validation)
     same = engine.task.jet.known == cleaner.jet.known
     jet = cleaner.moved() if same else cleaner.moved().only(())
     return replace(engine, task=replace(engine.task, jet=jet, rule=rule))

@@ -11,20 +11,18 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Array
-from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, decide
+from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, decide, fold_masks
 from nurf.engines._candidates import GROWTH, Moves, Stages
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._elsewhere import error_elsewhere
 from nurf.engines._fit import ShallowFit, Stage
 from nurf.engines._memory import Memory
-from nurf.engines._parts import ALL, FOLDS, Parts, Split, fold_masks
+from nurf.engines._parts import ALL, FOLDS, Parts, Split
 from nurf.engines._space import Space
-from nurf.engines._stages import Task, require_derivatives, stage_counts
+from nurf.engines._stages import State, Task, require_derivatives, stage_counts
 from nurf.jets import LEAST_VALUES, Jet
-from nurf.solvers import LeaveOneOut
-from nurf.solvers._coverage import effective_number, standard_error
-from nurf.solvers.ridge import LeftOut, largest_near_best
-from nurf.solvers.ridge._selection import TOLERANCE
+from nurf.solvers import LeaveOneOut, effective_number, standard_error
+from nurf.solvers.ridge import TOLERANCE, LeftOut, largest_near_best
 
 FIRST_SIZE = 100  # smallest number of neurons for the first comparison of candidates
 
@@ -51,6 +49,8 @@ class SampledEngine(Engine):
     clock : Clock
     finish : callable, optional
         A function that is applied to the final fit.
+    transform, back
+        See ``Engine``.
     """
 
     task: Task
@@ -62,6 +62,8 @@ class SampledEngine(Engine):
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
     finish: Callable[[ShallowFit], ShallowFit] | None = None
+    transform: str = ""
+    back: Callable[[Evidence], Evidence] | None = None
     name = "sampled"
     first_step = 0
 
@@ -124,11 +126,11 @@ class SampledEngine(Engine):
         n, behind = 0, 0.0
         while n < n_splits and not (n and behind > self.policy.factor ** (1 / n**2)):
             n = n_splits if best is None else n + 1
-            evidence, alpha = self._evidence(stages, where, n)
-            behind = 0.0 if best is None else times_behind(evidence, best.evidence)
+            evidence, alpha = self._evidence(self.memory.splits(where)[:n], self.memory.states(stages, where, n))
+            behind = 0.0 if best is None else times_behind(evidence, best.own)
         if best is not None and n < n_splits:
             unseen = ~evidence.judges[:, None]
-            evidence = replace(evidence, errors=np.where(unseen, behind * best.evidence.errors, evidence.errors))
+            evidence = replace(evidence, errors=np.where(unseen, behind * best.own.errors, evidence.errors))
         judged = Judged(self, candidate, size, evidence, time.perf_counter() - start, alpha)
         self.memory.judged[stages] = judged
         return judged
@@ -140,31 +142,31 @@ class SampledEngine(Engine):
         other samples, its errors are multiplied by the ratio measured at the samples of these folds. If candidates are
         judged by fits without each fold, what these show where there are no samples is added to the evidence.
         """
-        if self.refits:
+        if self.uses_folds:
             self.clock.check()
             elsewhere = error_elsewhere([each.network for each in self._refitted(judged)], self.task.jet.X)
-            return replace(judged, evidence=replace(judged.evidence, elsewhere=elsewhere))
+            return replace(judged, own=replace(judged.own, elsewhere=elsewhere))
         if not self._is_measured:
             return judged
         self.clock.check()
-        return self._measured(judged)
+        return self._measured(judged, self.memory.states(self._of(judged), FOLDS))
 
-    def _measured(self, judged: Judged) -> Judged:
-        """Return the candidate with errors of fits without some of the folds, unless it already has them."""
-        jet, stages, before = self.task.jet, self._of(judged), judged.evidence
+    def _measured(self, judged: Judged, states: Sequence[State]) -> Judged:
+        """Return the candidate with errors of fits without some of the folds, given their neurons."""
+        jet, before = self.task.jet, judged.own
         errors = np.full((len(jet), jet.y[:1].size), np.nan)
-        for split, state in zip(self.memory.splits(FOLDS), self.memory.states(stages, FOLDS), strict=True):
+        for split, state in zip(self.memory.splits(FOLDS), states, strict=True):
             assert split.held is not None
             held = split.held & jet.judges
             errors[held] = state.fit.network.errors(jet[held])
         found = Evidence.at(jet, errors)
         both = found.judges & before.judges
         if before.errors.shape != found.errors.shape or not both.any():  # combinations of outputs have other shapes
-            return replace(judged, evidence=found)
+            return replace(judged, own=found)
         true, left = (np.sqrt(np.mean(each.errors[both] ** 2, axis=0)) for each in (found, before))
         factors = np.maximum(np.divide(true, left, out=np.ones_like(true), where=left > 0), 1.0)
         errors = np.where(found.judges[:, None], found.errors, factors * before.errors)
-        return replace(judged, evidence=replace(before, errors=errors))
+        return replace(judged, own=replace(before, errors=errors))
 
     def sized(self, judged: Judged, fit: ShallowFit, size: int) -> ShallowFit:
         """Return a candidate with more neurons than its fit, or with the first neurons of its fit.
@@ -212,35 +214,38 @@ class SampledEngine(Engine):
         stage = state.stage(judged.seconds)
         fit = replace(state.fit, stage=stage, history=(*self._earlier(stages), stage), left_out=None)
         few = np.count_nonzero(self.task.jet.has_value) < LEAST_VALUES
-        if self.task.jet.functionals is not None and (few or not self.refits):
-            evidence = self._measured(judged).evidence if self._is_measured and not self.refits else judged.evidence
+        if self.task.jet.functionals is not None and (few or not self.uses_folds):
+            evidence = judged.own
+            if self._is_measured and not self.uses_folds:
+                evidence = self._measured(judged, self.memory.states(stages, FOLDS)).own
             own, true = state.fit.output_errors, evidence.output_errors
             optimism = np.maximum(np.divide(true, own, out=np.ones_like(true), where=own > 0), 1.0)
             return replace(fit, output_errors=evidence.of_values.output_errors, optimism=optimism)
-        if self.refits:
-            held_out = [given[rows] for rows in fold_masks(given, self.policy)]
+        if self.uses_folds:
+            held_out = [given[rows] for rows in fold_masks(given, self.policy.n_folds)]
             crossfit = CrossFit.of(fit.network, [each.network for each in self._refitted(judged)], held_out)
             # A left-out sample is predicted worse than a fitted one, unless few neurons happen to miss an input.
             fitted = Evidence.at(self.task.jet, fit.network.errors(self.task.jet))
-            errors = [each.of_values.output_errors for each in (judged.evidence, fitted)]
+            errors = [each.of_values.output_errors for each in (judged.own, fitted)]
             return replace(fit, output_errors=np.fmax(*errors), crossfit=crossfit)
         if not self._is_measured:
             return fit
-        folds, refits = self.memory.splits(FOLDS), [each.fit for each in self.memory.states(stages, FOLDS)]
+        folds, states = self.memory.splits(FOLDS), self.memory.states(stages, FOLDS)
+        refits = [each.fit for each in states]
         held_out = [self.task.jet[each.held].only(()) for each in folds]
         crossfit = CrossFit.of(fit.network, [each.network for each in refits], held_out)
         typical = crossfit.optimism([each.output_errors for each in refits])
-        return replace(fit, output_errors=self._measured(judged).evidence.output_errors, optimism=typical)
+        return replace(fit, output_errors=self._measured(judged, states).own.output_errors, optimism=typical)
 
     def _refitted(self, judged: Judged) -> list[ShallowFit]:
         """Return the fits without each fold, with the alpha of the candidate."""
         alphas, states = np.array([judged.found]), self.memory.states(self._of(judged), self._parts.where(judged.size))
-        return [state.with_loss(state.setting.loss, alphas).fit for state in states]
+        return [state.with_loss(state.setting.loss, alphas).outer.fit for state in states]
 
     @property
-    def refits(self) -> bool:
+    def uses_folds(self) -> bool:
         """Whether candidates are judged by fits without each fold."""
-        return self._parts.refits
+        return self._parts.uses_folds
 
     @property
     def _is_measured(self) -> bool:
@@ -257,7 +262,7 @@ class SampledEngine(Engine):
     def tolerance(self) -> float:
         """The accepted relative increase of the error for a larger alpha: with few samples, one standard error."""
         weights = self.task.jet.weights(0)[self.task.jet.judges]
-        return max(TOLERANCE, standard_error(effective_number(weights))) if self.refits else TOLERANCE
+        return max(TOLERANCE, standard_error(effective_number(weights))) if self.uses_folds else TOLERANCE
 
     @cached_property
     def memory(self) -> Memory:
@@ -270,7 +275,7 @@ class SampledEngine(Engine):
 
     @cached_property
     def _moves(self) -> Moves:
-        return Moves(self.space, tuple(self.sizes), not self.refits)
+        return Moves(self.space, tuple(self.sizes), not self.uses_folds)
 
     def _of(self, judged: Judged) -> Stages:
         stages: Stages = judged.candidate  # type: ignore[assignment]
@@ -285,22 +290,18 @@ class SampledEngine(Engine):
         judged = self.memory.judged.get(before)
         if judged is None:
             return (*self._earlier(before), state.stage(0.0))
-        stage = Stage(before.size, judged.error, judged.found, judged.seconds, before.setting, state.fallback)
+        stage = Stage(before.size, judged.own.error, judged.found, judged.seconds, before.setting, state.fallback)
         return (*self._earlier(before), stage)
 
-    def _evidence(self, stages: Stages, where: str, n: int) -> tuple[Evidence, float]:
-        """Return the errors at held-out samples of the first ``n`` splits, and the alpha of all fits.
+    def _evidence(self, splits: Sequence[Split], states: Sequence[State]) -> tuple[Evidence, float]:
+        """Return the errors at the held-out samples of some splits, and the alpha of all fits.
 
         If the smallest alpha of the path is the best, all fits continue with smaller alphas, if they can.
         """
-        splits, states = (
-            self.memory.splits(where)[:n],
-            [self.memory.state(stages, where, number) for number in range(n)],
-        )
-        fits = [state.resolved for state in states]
+        fits = [state.outer.resolved for state in states]
         _, best = self._along(splits, fits, 0.0)
-        if all(state.refines(best) for state in states):
-            fits = [state.refined for state in states]
+        if all(state.outer.refines(best) for state in states):
+            fits = [state.outer.refined for state in states]
         left_out, alpha = self._along(splits, fits, self.tolerance)
         jet, n_others = self.task.jet, 0 if self.task.rule is None else self.task.rule.n_other_rows
         total = len(jet) + n_others

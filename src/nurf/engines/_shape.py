@@ -9,19 +9,16 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Array, Index, Mask
-from nurf.choosing import POLICY, assign_folds
+from nurf.choosing import POLICY, fold_masks
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._fit import Fit, ShallowFit, Shape
 from nurf.engines._wide import WideFit
 from nurf.jets import Jet
 from nurf.kernels import KernelAverage
 from nurf.networks import Network, ShallowNetwork
-from nurf.solvers._conditions import TOLERANCE, Condition, ContradictionError, Shaped, shaped, violation
-from nurf.solvers._coverage import MIN_ERRORS
-from nurf.solvers.process import HeldOutErrors, Process, ProcessRows, rounding_floor
-from nurf.solvers.process._changes import ProcessChanges
-from nurf.solvers.ridge import LeastSquares
-from nurf.solvers.ridge._changes import RidgeChanges
+from nurf.solvers import LARGEST_VIOLATION, MIN_ERRORS, Condition, ContradictionError, Shaped, shaped, violation
+from nurf.solvers.process import HeldOutErrors, Process, ProcessChanges, ProcessRows, rounding_floor
+from nurf.solvers.ridge import LeastSquares, RidgeChanges
 
 ALPHAS = (1.0, 1e-1, 1e-2, 1e-4, 1e2)  # that are tried, in units of the best one without conditions
 GAIN = 0.05  # of the mean square error, for which another alpha is taken
@@ -97,7 +94,7 @@ class Conditions:
         given : Jet
             The same with all derivatives that are known.
         """
-        if violation(self.each, fit.network, self.points) <= TOLERANCE:
+        if violation(self.each, fit.network, self.points) <= LARGEST_VIOLATION:
             return replace(fit, shape=self._unchanged(fit))
         folds = _folds(jet)
         crossfit = fit.crossfit if fit.crossfit is not None and len(fit.crossfit.folds) == len(folds) else None
@@ -242,9 +239,7 @@ def _folds(jet: Jet) -> list[Mask]:
     """Return the masks of the samples of each fold; none if there are too few samples."""
     if np.count_nonzero(jet.has_value) < MIN_ERRORS:
         return []
-    fold_of = assign_folds(jet, POLICY.n_folds)
-    folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
-    folds = [held for held in folds if np.any(jet.weights(0)[held & jet.has_value] > 0)]
+    folds = [held for held in fold_masks(jet, POLICY.n_folds) if jet.has_value[held].any()]  # not only functionals
     return folds if len(folds) > 1 else []
 
 

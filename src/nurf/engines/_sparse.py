@@ -12,23 +12,26 @@ from scipy.linalg import lstsq
 
 from nurf._types import Array
 from nurf.activations import Activation
-from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, assign_folds
+from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, fold_masks
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._fit import ShallowFit, Stage
 from nurf.engines._outer import fit_outer
 from nurf.jets import Jet
 from nurf.networks import Features, Hyperplanes, ShallowNetwork
-from nurf.solvers import VALUES_ONLY, Loss
-from nurf.solvers._coverage import MIN_ERRORS
-from nurf.solvers._rows import row_count, sample_rows
-from nurf.solvers.ridge import largest_near_best
-from nurf.solvers.ridge._selection import TOLERANCE
-from nurf.solvers.sparse._charts import Bounds
-from nurf.solvers.sparse._misfit import Misfit
-from nurf.solvers.sparse._objective import JointPoint, Objective
-from nurf.solvers.sparse._options import SparseOptions
-from nurf.solvers.sparse._penalties import LogPenalty, Penalty
-from nurf.solvers.sparse._solver import SparseSolution, search_peaks, solve_sparse
+from nurf.solvers import MIN_ERRORS, VALUES_ONLY, Loss, row_count, sample_rows
+from nurf.solvers.ridge import TOLERANCE, largest_near_best
+from nurf.solvers.sparse import (
+    Bounds,
+    JointPoint,
+    LogPenalty,
+    Misfit,
+    Objective,
+    Penalty,
+    SparseOptions,
+    SparseSolution,
+    search_peaks,
+    solve_sparse,
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -307,6 +310,8 @@ class SparseEngine(Engine):
         Rows that judge instead of folds.
     policy : Policy
     clock : Clock
+    transform, back
+        See ``Engine``.
     """
 
     jet: Jet
@@ -314,6 +319,8 @@ class SparseEngine(Engine):
     validation: Jet | None = None
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
+    transform: str = ""
+    back: Callable[[Evidence], Evidence] | None = None
     name = "sparse"
     data = "all data"
     first_step = 3
@@ -347,16 +354,15 @@ class SparseEngine(Engine):
     def fit(self, judged: Judged, given: Jet) -> SparseFit:
         """Return the fit, with its errors at the samples of the folds, or at validation rows."""
         fit: SparseFit = judged.found
-        return replace(fit, output_errors=judged.evidence.output_errors)
+        return replace(fit, output_errors=judged.own.output_errors)
 
     def _evidence(self, fit: SparseFit) -> Evidence:
         """Return the errors at the samples of the folds, or at validation rows."""
         jet = self.jet
         errors = np.full((len(jet), jet.y[:1].size), np.nan)
         if fit.crossfit is not None:
-            fold_of = assign_folds(jet, fit.crossfit.n_folds)
-            for fold, network in enumerate(fit.crossfit.folds):
-                held = (fold_of == fold) & jet.has_value
+            for fold, network in zip(fold_masks(jet, self.policy.n_folds), fit.crossfit.folds, strict=True):
+                held = fold & jet.has_value
                 errors[held] = network.errors(jet[held])
         others = None if self.validation is None else (self.validation, fit.network.errors(self.validation))
         return Evidence.at(jet, errors, others)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count, takewhile
+from itertools import chain, count, takewhile
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from nurf.activations import Activation
 from nurf.densities import Density, PreparedDensity, Uniform
 from nurf.engines._fit import ShallowFit, Stage
 from nurf.engines._metrics import InputMap, Metric
-from nurf.engines._outer import ALPHAS, MAX_PRECISE_OPERATIONS, fit_refined, fit_resolved, refines_at
+from nurf.engines._outer import ALPHAS, MAX_PRECISE_OPERATIONS, OuterWeights
 from nurf.engines._settings import FromData, FromResidual, Setting, Source
 from nurf.jets import DERIVATIVE_KINDS, Jet
 from nurf.networks import Domain, Features, ShallowNetwork
@@ -42,7 +42,7 @@ class Task:
     max_rows : int or None
         The largest number of rows from which hyperplanes are sampled.
     max_precise_operations : float
-        See ``fit_least_squares``.
+        See ``OuterWeights``.
     dtype : numpy.float64 or numpy.float32
         See ``fit_outer``.
     """
@@ -79,35 +79,24 @@ class State:
         """Prepared densities for sampling further neurons from the network."""
         return {}
 
+    @cached_property
+    def outer(self) -> OuterWeights:
+        """The outer weights of all neurons."""
+        task = self.task
+        return OuterWeights(self.problem, self.setting.loss, task.alphas, task.rule, task.max_precise_operations)
+
     @property
     def fit(self) -> ShallowFit:
         """The fit of all outer weights."""
-        return self.refined if self.refines(self.resolved.alpha) else self.resolved
-
-    @cached_property
-    def resolved(self) -> ShallowFit:
-        """The best fit along the given path of alphas, or along the default path that a Gram matrix can resolve."""
-        task = self.task
-        return fit_resolved(self.problem, self.setting.loss, task.alphas, task.rule, task.max_precise_operations)
-
-    @cached_property
-    def refined(self) -> ShallowFit:
-        """The best fit along the path of ``resolved`` and smaller alphas."""
-        return fit_refined(self.resolved, self.problem, self.task.rule)
-
-    def refines(self, alpha: float) -> bool:
-        """Return whether smaller alphas are tried if ``alpha`` is the best of the path."""
-        small = self.task.alphas is None and refines_at(alpha, self.resolved)
-        return small and self.problem.precise_cost(self.setting.loss) <= self.task.max_precise_operations
+        return self.outer.fit
 
     def with_loss(self, loss: Loss, alphas: Array | None = None) -> State:
         """Return the neurons, to be fitted with another loss, or with other alphas."""
         task = self.task if alphas is None else replace(self.task, alphas=alphas)
         return replace(self, task=task, setting=replace(self.setting, loss=loss))
 
-    def networks(self) -> Iterator[ShallowNetwork]:
-        """Yield the network of the fit, followed by networks with increasing alphas, which vary less."""
-        yield self.fit.network
+    def calmer(self) -> Iterator[ShallowNetwork]:
+        """Yield networks with increasing alphas, above the alpha of the fit, which vary less."""
         alphas = np.sort(ALPHAS[self.fit.alpha < ALPHAS])
         if not len(alphas):
             return
@@ -126,10 +115,11 @@ def grow(task: Task, state: State | None, setting: Setting, size: int, rng: np.r
     """Return the neurons after one more stage: new neurons, and the neurons of ``state`` if the source keeps them."""
     kept = state.problem if state is not None and setting.source.keeps_neurons else None
     n_new = size - (0 if kept is None else kept.features.n_neurons)
-    networks = state.networks() if state is not None and setting.source.derived else ()
-    known = task.samplings if state is None or not setting.source.derived else state.samplings
+    before = state if setting.source.derived else None
+    known = task.samplings if before is None else before.samplings
     key = (setting.source, setting.density.at_width(setting.activation.typical_width), setting.metric)
     if key not in known:
+        networks = () if before is None else chain([before.outer.fit.network], before.calmer())
         source, fallback = setting.source.jet(task.sampled, networks, setting.needs)
         known[key] = Sampling.of(source, setting, task.domain, fallback)
     fresh, fallback = known[key].features(setting, n_new, rng), known[key].fallback

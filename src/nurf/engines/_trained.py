@@ -24,6 +24,7 @@ from nurf.choosing import (
     TimeUpError,
     assign_folds,
     decide,
+    fold_masks,
 )
 from nurf.engines._crossfit import CrossFit
 from nurf.engines._deep import (
@@ -38,8 +39,7 @@ from nurf.engines._deep import (
 from nurf.engines._deep_fit import ALL_ROWS, NO_FOLDS, DeepCycle, DeepFit
 from nurf.jets import Jet
 from nurf.networks import DeepNetwork
-from nurf.solvers import VALUES_ONLY
-from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers import MIN_ERRORS, VALUES_ONLY
 from nurf.solvers.trained import Run, Trainer, TrainingRows
 
 NO_FOLD = -1
@@ -61,7 +61,7 @@ class Runs:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class RunData:
     """The training data of the runs, and the rows that judge them.
 
     Parameters
@@ -107,6 +107,8 @@ class TrainedEngine(Engine):
         Whether cycles of increasing length follow, until the deadline.
     policy : Policy
     clock : Clock
+    transform, back
+        See ``Engine``.
     """
 
     jet: Jet
@@ -117,6 +119,8 @@ class TrainedEngine(Engine):
     longer: bool = False
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
+    transform: str = ""
+    back: Callable[[Evidence], Evidence] | None = None
     name = "trained"
     first_step = 2
     data = "all data"
@@ -132,20 +136,20 @@ class TrainedEngine(Engine):
         n_steps, options = self.spec.n_steps, self.spec.options
         short = options.cycle(options.race_share, n_steps)
         if not self._judges:
-            return (Effort(n_steps, rival=options.rival),)
+            return (Effort(n_steps, within=options.within),)
         if not self.longer:
-            return Effort(short, rival=options.rival), Effort(n_steps, rival=options.rival)
-        return tuple(Effort(options.min_cycle * 2**i, rival=options.rival) for i in range(MORE_CYCLES))
+            return Effort(short, within=options.within), Effort(n_steps, within=options.within)
+        return tuple(Effort(options.min_cycle * 2**i, within=options.within) for i in range(MORE_CYCLES))
 
     @property
     def _judges(self) -> bool:
         return self.validation is not None or bool(self.parts.held_out)
 
     @cached_property
-    def parts(self) -> Parts:
+    def parts(self) -> RunData:
         """The training data of the runs: all rows, or the rows without a fold."""
         jet, data = self.jet, self.units(self.jet)
-        everything = Parts((data,), (), (0,), np.full(len(jet), NO_FOLD), 1)
+        everything = RunData((data,), (), (0,), np.full(len(jet), NO_FOLD), 1)
         if self.validation is not None or np.count_nonzero(jet.has_value) < MIN_ERRORS:
             return everything
         n_folds, n_runs = self.spec.options.folds_of(int(np.count_nonzero(jet.has_value)), self.policy)
@@ -153,12 +157,12 @@ class TrainedEngine(Engine):
         if self.start is not None:
             n_runs = min(n_runs, len(self.start.folds.networks))
             fold_of = self.start.folds.assigned(jet.X, fold_of)
-        held = {fold: fold_of == fold for fold in range(n_runs)}
-        held = {fold: rows for fold, rows in held.items() if jet.has_value[rows].any() and jet.has_value[~rows].any()}
+        masks = fold_masks(jet, np.where(fold_of < n_runs, fold_of, NO_FOLD))
+        held = tuple(rows for rows in masks if jet.has_value[~rows].any())
         if not held:
             return everything
-        rows = tuple(data[~each] for each in held.values())
-        return Parts(rows, tuple(held.values()), tuple(held), fold_of, max(n_folds, 2))
+        numbers = tuple(int(fold_of[rows][0]) for rows in held)
+        return RunData(tuple(data[~rows] for rows in held), held, numbers, fold_of, max(n_folds, 2))
 
     def candidates(self) -> Iterator[DeepSetting]:
         """Yield the settings; only the first one if no rows judge."""
@@ -206,7 +210,7 @@ class TrainedEngine(Engine):
         folds = NO_FOLDS if self.start is None else self.start.folds
         fit = DeepFit(
             network=network,
-            output_errors=judged.evidence.output_errors,
+            output_errors=judged.own.output_errors,
             loss=setting.loss,
             setting=setting,
             history=history,

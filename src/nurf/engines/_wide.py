@@ -14,7 +14,7 @@ from nurf._blocks import spaced
 from nurf._memory import keep_freed_memory
 from nurf._threads import all_threads
 from nurf._types import Array, Index
-from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, assign_folds
+from nurf.choosing import NO_LIMIT, POLICY, Attempt, Clock, Effort, Engine, Evidence, Judged, Policy, fold_masks
 from nurf.engines._fit import Fit
 from nurf.engines._learning import Candidate, Learning
 from nurf.engines._scales import (
@@ -29,7 +29,7 @@ from nurf.engines._scales import (
 from nurf.engines._thinning import thinned
 from nurf.jets import Jet
 from nurf.kernels import KernelAverage, KernelNetwork, RadialKernel
-from nurf.solvers._coverage import MIN_ERRORS
+from nurf.solvers import MIN_ERRORS
 from nurf.solvers.process import (
     Criterion,
     HeldOutErrors,
@@ -40,7 +40,6 @@ from nurf.solvers.process import (
 )
 
 START_NOISE = 1e-6  # variance of the noise of a start, for data with little noise
-CROSSED_ROWS = 200  # at most these are used to learn scales without a fold, which need not be the best scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +115,8 @@ class WideEngine(Engine):
     clock : Clock
     finish : callable, optional
         What is done with the fit in the end.
+    transform, back
+        See ``Engine``.
     """
 
     jet: Jet
@@ -131,6 +132,8 @@ class WideEngine(Engine):
     policy: Policy = POLICY
     clock: Clock = NO_LIMIT
     finish: Callable[[WideFit], WideFit] | None = None
+    transform: str = ""
+    back: Callable[[Evidence], Evidence] | None = None
     name = "wide"
 
     @property
@@ -205,7 +208,7 @@ class WideEngine(Engine):
         degree = average.processes[0].rows.degree
         fit = WideFit(
             network=average.network,
-            output_errors=judged.evidence.of_values.output_errors,
+            output_errors=judged.own.of_values.output_errors,
             posterior=ProcessPosterior(average.network, average.jet, noise, variances, degree, average.held_out),
             label=average.label,
             optimism=average.optimism,
@@ -314,8 +317,7 @@ class WideEngine(Engine):
         of the true errors in 57% and 68% of the fits (with 10 samples for each input), as with scales learned for each
         member, but only in 49% if other kernels used converted scales.
         """
-        fold_of = assign_folds(jet, self.policy.n_folds)
-        folds = [fold_of == fold for fold in range(fold_of.max() + 1)]
+        folds = fold_masks(jet, self.policy.n_folds)
         if len(folds) == 1:  # all values are at one point
             return list(expected)
         processes = [self._relearned(members[0], jet[~fold]).process(rows) for fold in folds]
@@ -326,9 +328,10 @@ class WideEngine(Engine):
     def _relearned(self, member: Candidate, jet: Jet) -> Candidate:
         """Return a candidate whose scales are learned from other data, from the best start.
 
-        Scales learned from all data must not be a start, because they depend on the left-out samples.
+        Scales learned from all data must not be a start, because they depend on the left-out samples. They are learned
+        from as many rows as the first part has: they need not be the best scales.
         """
-        share = CROSSED_ROWS / row_total(jet)
+        share = self.learning.rows[0] / row_total(jet)
         jet = jet if share >= 1 else jet[spaced(np.arange(len(jet)), max(1, int(share * len(jet))))]
         rows, n_steps = ProcessRows.of(jet, self.degree), self.learning.refit_steps
         found = self._learned(_started(member.kernel, self, rows, jet, 1, member.separate), rows, n_steps)

@@ -21,22 +21,20 @@ from nurf._validation import as_floats, is_number, is_whole
 from nurf._warping import UNWARPED, Warping, require_positive
 from nurf.choosing import NO_LIMIT, POLICY, Choice, Clock, decide
 from nurf.data import DerivativeCheck, Observations, in_pieces, require_numbers, split
-from nurf.engines import Conditions, Fit, ShallowFit
-from nurf.engines._progress import watch_attempts
+from nurf.engines import MAX_ROWS, Conditions, Fit, ShallowFit, watch_attempts
 from nurf.estimators._corrected import CorrectedDraws
 from nurf.estimators._fidelities import NO_BASE, Base
 from nurf.estimators._parameters import as_generator
 from nurf.estimators._predictions import Predictions
-from nurf.estimators._prepared import Prepared, known_kinds
+from nurf.estimators._prepared import Prepared, Request, known_kinds
 from nurf.estimators._report import Report, with_error
 from nurf.estimators._saved import SavedEstimator, unchanged_on_error
-from nurf.estimators._shape import CONDITIONS, Shape
+from nurf.estimators._shape import CONDITIONS, ShapeParameters
 from nurf.estimators._views import AS_GIVEN, View
 from nurf.estimators._warped import tail_warnings, warpings_of
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, Network, PointFunction, ShallowNetwork
-from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
-from nurf.solvers._draws import Draws
+from nurf.solvers import MIN_ERRORS, Draws, Uncertainty
 
 
 class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # type: ignore[misc]
@@ -54,6 +52,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     random_state: Any = None
     _goes_on: bool = False  # whether a fit to a sample can be continued with all blocks
     _takes_functionals: ClassVar[bool] = False
+    _takes_all_inputs: ClassVar[bool] = False  # also where few directions of many inputs seem sufficient
 
     def fit(
         self,
@@ -181,15 +180,18 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         """Fit the earlier choice to checked data, and return warnings for the user."""
         before = self.fit_.origin
         if before is None:
-            raise ValueError("`update` needs a model of `fit` with at most 20,000 rows: continue with `partial_fit`")
+            raise ValueError(
+                f"`update` needs a model of `fit` with at most {MAX_ROWS:,} rows: continue with `partial_fit`"
+            )
         if jet.y.shape[1:] != self.fit_.network.output_shape:
             expected, got = self.fit_.network.output_shape, jet.y.shape[1:]
             raise ValueError(f"`y` must have outputs of shape {expected}, as in the last fit, got {got}")
         if known_kinds(jet) != before.known:
             had, has = (" and ".join(kinds) or "no derivatives" for kinds in (before.known, known_kinds(jet)))
             raise ValueError(f"`update` needs the derivatives that the last fit had, {had}, got {has}")
-        prepared = self._prepared(self._view, jet, jet, None, self._generator(), NO_LIMIT, self.scaling_)
-        engine = next(engine for engine in prepared.raced if engine.data == before.data)
+        request = Request(jet, jet, None, self._generator(), NO_LIMIT, self.scaling_)
+        prepared = self._prepared(self._view, request)
+        engine = next(engine for engine in prepared.engines if engine.data == before.data)
         fit = prepared.fit(Choice(engine.again(self.fit_), before.optimism))
         origin = replace(fit.origin, optimism=before.optimism, n_samples=before.n_samples)
         found = self._finished(prepared, replace(fit, origin=origin, attempts=self.fit_.attempts))
@@ -222,7 +224,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
 
     def _require_plain(self, jet: Jet) -> None:
         """Raise an error if the parameters or the data do not permit a difference to a base."""
-        if not Shape.of(self, jet.n_features, jet.y.shape[1:]).is_free:
+        if not ShapeParameters.of(self, jet.n_features, jet.y.shape[1:]).is_free:
             raise ValueError("conditions on the shape and a `base` do not go together, got both")
         if not (self.target is None or (isinstance(self.target, str) and self.target == "auto")):
             raise ValueError(f"`target` must be None or 'auto' with a `base`, got {self.target!r}")
@@ -247,13 +249,14 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         rng, progress = self._generator(), watch_attempts(self._verbosity())
         given, (jet, held_out) = jet, split(jet, validation, rng)
         views, clock = self._views(jet, held_out, base), self._clock(Clock())
-        rivals = [self._prepared(view, given, jet, held_out, rng, clock) for view in views]
-        choice = decide([engine for each in rivals for engine in each.raced], POLICY, progress, clock)
-        prepared = next(each for each in rivals if choice.winner.engine in each.raced)
+        request = Request(given, jet, held_out, rng, clock)
+        each_view = [self._prepared(view, request) for view in views]
+        choice = decide([engine for each in each_view for engine in each.engines], POLICY, progress, clock)
+        prepared = next(each for each in each_view if choice.winner.engine in each.engines)
         found = self._finished(prepared, prepared.fit(choice))
         if getattr(self, "loss", "squared") == "squared":  # with Huber's loss, gross errors are expected
             found += tail_warnings(choice.winner.evidence, jet.with_values().y, self.target)
-        self._set_rivals(choice)
+        self._keep_errors(choice)
         if progress is not None:
             progress.done(self.fit_)
         return [*prepared.warnings, *found]
@@ -279,7 +282,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
             return [UNWARPED]
         names = getattr(self, "feature_names_in_", None)
         found = warpings_of(self.target, self.inputs, jet, held_out, names)
-        shape = Shape.of(self, jet.n_features, jet.y.shape[1:])
+        shape = ShapeParameters.of(self, jet.n_features, jet.y.shape[1:])
         return [warping for warping in found if shape.allows(warping)] or found
 
     def _require_unwarped(self, purpose: str, *harmless: str, otherwise: str = "") -> None:
@@ -294,18 +297,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
                 f"transform the rows yourself{otherwise}"
             )
 
-    def _prepared(
-        self,
-        view: View,
-        given: Jet,
-        jet: Jet,
-        held_out: Jet | None,
-        rng: np.random.Generator,
-        clock: Clock,
-        scaling: Scaling | None = None,
-        prepare: Callable[..., Prepared] | None = None,
-    ) -> Prepared:
-        """Return the result of ``prepare`` (by default ``_prepare``) for a view of the data."""
+    def _prepared(self, view: View, request: Request) -> Prepared:
+        """Return the engines for a view of the data."""
+        jet = request.jet
         if jet.functionals is not None and not self._takes_functionals:
             raise ValueError(
                 f"`functionals` need RandomFeatureRegressor, KernelFeatureRegressor or Surrogate, got them for "
@@ -316,15 +310,14 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
                 f"`loss` must be 'squared' with a `target`, got 'huber' and the {view.warping}: values without "
                 "gross errors are not known in the units of the data"
             )
-        prepare = self._prepare if prepare is None else prepare
-        jet, held_out = view(jet), None if held_out is None else view(held_out)
-        prepared = prepare(view(given), jet, held_out, rng, clock, scaling)
-        shape = Shape.of(self, given.n_features, given.y.shape[1:])
+        request = request.seen(view)
+        prepared = self._prepare(request)
+        shape = ShapeParameters.of(self, jet.n_features, jet.y.shape[1:])
         if not shape.is_free:
             prepared = self._shaped(prepared, shape, view.warping)
-        return replace(prepared, view=view, held_out=None if held_out is None else prepared.scaling(held_out))
+        return prepared.seen(view, request.held_out)
 
-    def _shaped(self, prepared: Prepared, shape: Shape, warping: Warping) -> Prepared:
+    def _shaped(self, prepared: Prepared, shape: ShapeParameters, warping: Warping) -> Prepared:
         """Return engines whose fits meet conditions on the shape."""
         if not shape.allows(warping):
             raise ValueError(
@@ -346,9 +339,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         """Return the clock of a fit: the given clock, or an earlier deadline if the estimator has a budget."""
         return clock
 
-    def _set_rivals(self, choice: Choice) -> None:
+    def _keep_errors(self, choice: Choice) -> None:
         """Store the errors in all views of the data, in units of the standard deviation of the values."""
-        self._rivals = tuple((transform, choice.optimism * error) for transform, error in choice.errors.items())
+        self._view_errors = tuple((transform, choice.optimism * error) for transform, error in choice.errors.items())
 
     def _finished(self, prepared: Prepared, fit: Any) -> list[Warning]:
         """Set the attributes of a fit with its view of the data, and return warnings for the user."""
@@ -356,30 +349,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         return self._finish(prepared, fit)
 
     @abstractmethod
-    def _prepare(
-        self,
-        given: Jet,
-        jet: Jet,
-        held_out: Jet | None,
-        rng: np.random.Generator,
-        clock: Clock,
-        scaling: Scaling | None = None,
-    ) -> Prepared:
-        """Return the engines for the data and the parameters, until the deadline.
-
-        Parameters
-        ----------
-        given : Jet
-            All data, whose gradients are checked.
-        jet : Jet
-            The data to fit.
-        held_out : Jet or None
-            Validation samples.
-        rng : numpy.random.Generator
-        clock : Clock
-        scaling : Scaling, optional
-            The units, instead of the units from the parameters.
-        """
+    def _prepare(self, request: Request) -> Prepared:
+        """Return the engines for the data and the parameters, until the deadline."""
 
     @abstractmethod
     def _finish(self, prepared: Prepared, fit: Any) -> list[Warning]:
@@ -392,8 +363,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
 
     def _with_units(self, report: Report) -> Report:
         """Return a report that starts with what was fitted, if there was a choice."""
-        chosen, rivals = str(self._view), dict(vars(self).get("_rivals", ()))
-        others = [f"{rivals[label]:.2g} with {label or 'the data as they are'}" for label in rivals if label != chosen]
+        chosen, errors = str(self._view), dict(vars(self).get("_view_errors", ()))
+        others = [f"{errors[label]:.2g} with {label or 'the data as they are'}" for label in errors if label != chosen]
         text = (chosen or "the data as they are") + (f"; estimated error {' and '.join(others)}" if others else "")
         report = replace(report, lines=(("fitted to", text), *report.lines)) if chosen or others else report
         if self._shape.is_free:
@@ -447,9 +418,9 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         return self._view.warping
 
     @property
-    def _shape(self) -> Shape:
+    def _shape(self) -> ShapeParameters:
         """The conditions on the shape of a fitted model."""
-        return Shape.of(self, self.n_features_in_, self.fit_.network.output_shape)
+        return ShapeParameters.of(self, self.n_features_in_, self.fit_.network.output_shape)
 
     @property
     def base_(self) -> Any:

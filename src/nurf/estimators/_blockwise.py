@@ -15,8 +15,7 @@ from nurf._validation import is_whole
 from nurf.blockwise import Blocks, Checkpoint, Survey, Way, fingerprint, fit_in_blocks
 from nurf.choosing import Clock, Judged
 from nurf.data import DerivativeCheck, IterableStream, Observations, Stream
-from nurf.engines._parts import MAX_ROWS
-from nurf.engines._progress import say_surveyed
+from nurf.engines import MAX_ROWS, say_surveyed
 from nurf.estimators._base import NetworkRegressor
 from nurf.estimators._fidelities import NO_BASE
 from nurf.estimators._parameters import as_generator
@@ -24,7 +23,7 @@ from nurf.estimators._saved import unchanged_on_error
 from nurf.estimators._views import AS_GIVEN
 from nurf.jets import Jet
 
-OR_AT_ONCE = ", or fit at most 20,000 of them at once"
+OR_AT_ONCE = f", or fit at most {MAX_ROWS:,} of them at once"
 Checked = tuple[Scaling, DerivativeCheck | None, list[Warning]]
 
 

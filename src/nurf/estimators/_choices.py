@@ -11,9 +11,10 @@ from nurf._types import Array, Precision
 from nurf._validation import is_number
 from nurf.activations import ACTIVATIONS, Activation, SmoothActivation
 from nurf.choosing import VALUES_ALONE
-from nurf.densities import AxisAligned, Density, Local, Nonlocal, Uniform
-from nurf.densities._rows import complete
+from nurf.densities import AxisAligned, Density, Local, Nonlocal, Uniform, complete
 from nurf.engines import (
+    GROWTH,
+    MAX_ROWS,
     Diagonal,
     FromData,
     FromResidual,
@@ -27,8 +28,6 @@ from nurf.engines import (
     race_sizes,
     stage_counts,
 )
-from nurf.engines._candidates import GROWTH
-from nurf.engines._parts import MAX_ROWS
 from nurf.estimators._parameters import (
     TAILS,
     check_neurons,
@@ -40,7 +39,7 @@ from nurf.estimators._parameters import (
 )
 from nurf.jets import Jet
 from nurf.solvers import Loss, Rule
-from nurf.solvers.ridge._sums import ROUNDING
+from nurf.solvers.ridge import ROUNDING
 
 WIDTHS = (3.2, 1.6, 0.8, 0.4, 0.2, 0.1, 0.05, 0.025, 0.0125)  # in units of the ball into which the inputs are scaled
 WIDTH_RATIO = 4.0  # ratio of single widths to the typical width, for "multiscale"

@@ -18,19 +18,23 @@ from nurf.blockwise import Blocks, TrainedBlocks
 from nurf.choosing import POLICY, Clock, Judged, decide
 from nurf.data import DerivativeCheck, Observations, checked_gradients, split
 from nurf.densities import Density, Nonlocal, Uniform
-from nurf.engines import DeepFit, DeepOptions, DeepSetting, DeepSpec, TrainedEngine
-from nurf.engines._deep import balanced_weight, first_network
-from nurf.engines._progress import watch_attempts
+from nurf.engines import (
+    DeepFit,
+    DeepOptions,
+    DeepSetting,
+    DeepSpec,
+    TrainedEngine,
+    balanced_weight,
+    first_network,
+    watch_attempts,
+)
 from nurf.estimators._blockwise import BlockwiseRegressor, Checked
-from nurf.estimators._parameters import MAX_WEIGHTS, as_generator, choose, named_density, zero_derivatives
-from nurf.estimators._prepared import Prepared
+from nurf.estimators._parameters import MAX_WEIGHT, MAX_WEIGHTS, as_generator, choose, named_density, zero_derivatives
+from nurf.estimators._prepared import Prepared, Request
 from nurf.estimators._report import Report, describe_deep
 from nurf.jets import Jet
-from nurf.networks import DeepNetwork, Nonlinearity
-from nurf.networks._nonlinearities import NONLINEARITIES
+from nurf.networks import NONLINEARITIES, DeepNetwork, Nonlinearity
 from nurf.solvers import Loss
-
-MAX_WEIGHT = 1e9  # largest weight of derivatives; with larger weights, single precision does not resolve the values
 
 
 class DeepFeatureRegressor(BlockwiseRegressor):
@@ -178,50 +182,34 @@ class DeepFeatureRegressor(BlockwiseRegressor):
             return self.fit(X, y, **data)
         return self._fit_data(Observations(X, y, **data), partial(self._fit_on, self.fit_), reset=False)
 
-    def _prepare(
-        self,
-        given: Jet,
-        jet: Jet,
-        held_out: Jet | None,
-        rng: np.random.Generator,
-        clock: Clock,
-        scaling: Scaling | None = None,
-    ) -> Prepared:
-        start = getattr(self, "fit_", None) if self.warm_start else None
-        return self._from(start, given, jet, held_out, rng, clock, scaling)
-
     def _warpings(self, jet: Jet, held_out: Jet | None) -> list[Warping]:
         goes_on = self.warm_start and hasattr(self, "fit_")
         return [self.warping_] if goes_on else super()._warpings(jet, held_out)
 
-    def _from(
-        self,
-        start: DeepFit | None,
-        given: Jet,
-        jet: Jet,
-        held_out: Jet | None,
-        rng: np.random.Generator,
-        clock: Clock,
-        scaling: Scaling | None = None,
-    ) -> Prepared:
-        """Return the engine of the training, which continues the network of ``start`` if there is one."""
+    def _prepare(self, request: Request) -> Prepared:
+        start, jet, scaling, held_out = request.start, request.jet, request.scaling, request.held_out
+        clock = request.clock
+        if start is None and self.warm_start:
+            start = getattr(self, "fit_", None)
         if start is not None:
             require_shape(jet, start.network)
         if scaling is None:
             scaling = self.scaling_ if start is not None else Scaling.fit(jet, self.scaling)
-        scaling, check, found = self._checked_units(scaling, jet, given)
+        scaling, check, found = self._checked_units(scaling, jet, request.given)
         scaled = scaling(jet)
         spec = self._spec(scaled, found)
         if start is not None:
             spec = replace(spec, hidden=start.network.hidden, activation=start.network.activation)
-        spec, entropy = self._with_steps(spec, scaled), tuple(int(number) for number in rng.integers(2**32, size=4))
+        spec = self._with_steps(spec, scaled)
+        entropy = tuple(int(number) for number in request.rng.integers(2**32, size=4))
         validation = None if held_out is None else scaling(held_out)
-        engine = TrainedEngine(scaled, spec, entropy, validation, start, self.time_budget is not None, clock=clock)
+        engine = TrainedEngine(
+            scaled, spec, entropy, validation, start, self.time_budget is not None, clock=request.clock
+        )
         return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None)
 
     def _finish(self, prepared: Prepared, fit: DeepFit) -> list[Warning]:
-        (engine,) = prepared.engines
-        assert isinstance(engine, TrainedEngine)
+        engine: TrainedEngine = prepared.engines[0]  # type: ignore[assignment]
         before, scaled = 0 if engine.start is None else self.n_iter_, prepared.scaled
         self._set_trained(
             fit, prepared.scaling, engine.spec, before + fit.n_steps, len(scaled), prepared.check, bool(scaled.known)
@@ -232,10 +220,9 @@ class DeepFeatureRegressor(BlockwiseRegressor):
         """Continue the training of a fit."""
         rng, progress = self._generator(), watch_attempts(self._verbosity())
         given, (jet, held_out) = jet, split(jet, validation, rng)
-        prepared = self._prepared(
-            self._view, given, jet, held_out, rng, self._clock(Clock()), prepare=partial(self._from, start)
-        )
-        choice = decide(prepared.raced, POLICY, progress, prepared.clock)
+        request = Request(given, jet, held_out, rng, self._clock(Clock()), start=start)
+        prepared = self._prepared(self._view, request)
+        choice = decide(prepared.engines, POLICY, progress, prepared.clock)
         return [*prepared.warnings, *self._finished(prepared, prepared.fit(choice))]
 
     def _require_blocks(self) -> None:

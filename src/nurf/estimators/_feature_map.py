@@ -15,8 +15,7 @@ from nurf._validation import as_finite_or_nan
 from nurf.activations import Activation
 from nurf.data import Observations, require_numbers
 from nurf.densities import Density
-from nurf.engines import Setting
-from nurf.engines._stages import sample_features
+from nurf.engines import Setting, sample_features
 from nurf.estimators._parameters import as_generator, check_neurons, default_density, make_activation
 from nurf.estimators._saved import SavedEstimator, unchanged_on_error
 from nurf.jets import Jet

@@ -15,10 +15,9 @@ from nurf._scaling import Scaling
 from nurf._types import Array, Index
 from nurf._validation import in_shape
 from nurf.engines import factors_of
+from nurf.estimators._report import SHOWN
 from nurf.jets import Jet, unchecked
 from nurf.networks import PointFunction
-
-SHOWN = 5  # factors of outputs in words
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,11 @@ from nurf.data import checked_gradients
 from nurf.engines import Conditions, Learning, WideEngine, WideFit, n_directions
 from nurf.estimators._base import NetworkRegressor
 from nurf.estimators._parameters import choose
-from nurf.estimators._prepared import Prepared
+from nurf.estimators._prepared import Prepared, Request
 from nurf.estimators._report import Report, describe_derivatives, describe_process
 from nurf.jets import Jet
 from nurf.kernels import RADIAL_KERNELS, KernelAverage, RadialKernel
-from nurf.solvers._rows import Loss, row_count
+from nurf.solvers import Loss, row_count
 from nurf.solvers.process import CRITERIA, row_total
 
 MEANS = {"constant": 0, "affine": 1}
@@ -168,19 +168,12 @@ class KernelFeatureRegressor(NetworkRegressor):
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng(0)  # only to split off validation samples
 
-    def _prepare(
-        self,
-        given: Jet,
-        jet: Jet,
-        held_out: Jet | None,
-        rng: np.random.Generator,
-        clock: Clock,
-        scaling: Scaling | None = None,
-    ) -> Prepared:
-        check, found = checked_gradients(given, self.check_gradients)
+    def _prepare(self, request: Request) -> Prepared:
+        jet, held_out, clock = request.jet, request.held_out, request.clock
+        check, found = checked_gradients(request.given, self.check_gradients)
         if not is_whole(self.max_rows):
             raise ValueError(f"`max_rows` must be a whole number >= 1, got {self.max_rows!r}")
-        scaling = Scaling.fit(jet) if scaling is None else scaling
+        scaling = Scaling.fit(jet) if request.scaling is None else request.scaling
         scaled = scaling(jet)
         engines = self._engines(scaled, None if held_out is None else scaling(held_out), clock)
         return Prepared(

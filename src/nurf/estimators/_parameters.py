@@ -14,6 +14,7 @@ from nurf.densities import DENSITIES, Density, Nonlocal, Uniform
 from nurf.jets import DERIVATIVE_KINDS, Jet
 
 MAX_WEIGHTS = 10**8  # largest number of inner weights: a fit needs several arrays of this size
+MAX_WEIGHT = 1e9  # largest weight of derivatives: with larger ones, training does not resolve the values
 MAX_WIDTH = 1e9  # largest width; its inverse is the smallest: derivatives have powers of widths as factors
 TAILS = {"auto": None, "none": -1, "constant": 0, "affine": 1}
 

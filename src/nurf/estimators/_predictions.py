@@ -12,8 +12,7 @@ from nurf._types import Array
 from nurf.estimators._corrected import CorrectedDraws
 from nurf.estimators._views import View, ViewedFunction, ViewedNetwork
 from nurf.networks import Network, PointFunction
-from nurf.solvers._coverage import MIN_ERRORS, Uncertainty
-from nurf.solvers._draws import Draws
+from nurf.solvers import MIN_ERRORS, Draws, Uncertainty
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,13 +24,13 @@ from nurf.engines import (
     ShallowFit,
     cleaned_engines,
     fit_for_more_rows,
+    watch_attempts,
 )
-from nurf.engines._progress import watch_attempts
 from nurf.estimators._base import ShallowRegressor
 from nurf.estimators._blockwise import OR_AT_ONCE, BlockwiseRegressor, Checked
 from nurf.estimators._choices import Choices
 from nurf.estimators._parameters import as_generator, choose, sampling_order, zero_derivatives
-from nurf.estimators._prepared import Prepared
+from nurf.estimators._prepared import Prepared, Request
 from nurf.estimators._reduced import Reduction
 from nurf.estimators._report import Report, describe, describe_loss, describe_reduction, describe_sampling
 from nurf.estimators._saved import unchanged_on_error
@@ -177,6 +177,7 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
 
     _running: Running | None
     _takes_functionals = True
+    _takes_all_inputs = True
 
     def __init__(
         self,
@@ -231,41 +232,34 @@ class RandomFeatureRegressor(BlockwiseRegressor, ShallowRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(
-        self,
-        given: Jet,
-        jet: Jet,
-        held_out: Jet | None,
-        rng: np.random.Generator,
-        clock: Clock,
-        scaling: Scaling | None = None,
-    ) -> Prepared:
+    def _prepare(self, request: Request) -> Prepared:
+        jet, held_out, scaling = request.jet, request.held_out, request.scaling
         check, found = None, list[Warning]()
         if scaling is None:
-            scaling, check, found = self._checked_units(Scaling.fit(jet, self.scaling), jet, given)
+            scaling, check, found = self._checked_units(Scaling.fit(jet, self.scaling), jet, request.given)
         if self.loss == "huber" and jet.functionals is not None:
             raise ValueError("`loss` must be 'squared' with `functionals`, got 'huber'")
         if self.loss == "huber" and self.selection == "gcv":
             raise ValueError("`selection` must be 'loo' with loss='huber', which needs left-out errors, got 'gcv'")
         scaled, selected = scaling(jet), choose("selection", self.selection, SELECTION)
         rule = selected if held_out is None else Validation(scaling(held_out))
-        engines = self._choices().engines(scaled, rule, rng)
+        engines = self._choices().engines(scaled, rule, request.rng)
         engines = choose("loss", self.loss, {"squared": list, "huber": cleaned_engines})(engines)
-        timed = tuple(replace(engine, clock=clock) for engine in engines)
-        return Prepared(timed, scaling, scaled, check, tuple(found), clock, held_out is not None)
+        timed = tuple(replace(engine, clock=request.clock) for engine in engines)
+        return Prepared(timed, scaling, scaled, check, tuple(found), request.clock, held_out is not None)
 
     def _with_conditions(self, engine: Any, conditions: Conditions, scaled: Jet) -> Any:
         return replace(engine, finish=partial(conditions.sampled, jet=engine.task.jet, given=scaled))
 
     def _finish(self, prepared: Prepared, fit: ShallowFit) -> list[Warning]:
-        scaled, engine = prepared.scaled, prepared.engines[0]
-        assert isinstance(engine, SampledEngine)
+        engine: SampledEngine = prepared.engines[0]  # type: ignore[assignment]
+        scaled = prepared.scaled
         uncertainty: CrossFit | Posterior | None = fit.crossfit
         if uncertainty is None:
             options: dict[str, Any] = {"precise": fit.precise, "optimism": fit.optimism, "robust": self.loss == "huber"}
             uncertainty = Posterior.of(fit.network, scaled, fit.ridge_alpha, fit.loss, **options)
         fit = self._with_equations(fit, uncertainty, scaled)
-        rule = "refits on folds" if engine.refits else NAMES[self.selection]
+        rule = "refits on folds" if engine.uses_folds else NAMES[self.selection]
         rule = "validation samples" if prepared.validated else rule
         return self._set_result(Solution(fit, prepared.scaling, uncertainty, scaled, len(scaled), rule), prepared.check)
 

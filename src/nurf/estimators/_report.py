@@ -13,13 +13,12 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf.choosing import Attempt
 from nurf.data import DerivativeCheck
-from nurf.engines import DeepFit, Fit, Isotropic, Setting, ShallowFit, SparseFit, Stage, WideFit
-from nurf.engines._deep_fit import ALL_BLOCKS, ALL_ROWS
-from nurf.solvers import VALUES_ONLY
-from nurf.solvers._coverage import MIN_ERRORS
+from nurf.engines import ALL_BLOCKS, ALL_ROWS, DeepFit, Fit, Isotropic, Setting, ShallowFit, SparseFit, Stage, WideFit
+from nurf.solvers import MIN_ERRORS, VALUES_ONLY
 from nurf.solvers.process import rounding_floor
 
-SHOWN = 5  # candidates of each size that are shown
+SHOWN = 5  # entries of a list in a report: candidates of each size, factors of a base
+
 MAX_OUTPUTS = 10  # outputs whose errors are shown
 MAX_INPUTS = 8  # inputs whose relevance is shown
 

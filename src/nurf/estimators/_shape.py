@@ -13,10 +13,9 @@ from nurf._blocks import spaced
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._warping import Warp, Warping
-from nurf.engines import Conditions
-from nurf.engines import Shape as Record
+from nurf.engines import Conditions, Shape
 from nurf.jets import Jet
-from nurf.solvers._conditions import Condition
+from nurf.solvers import Condition
 
 CONDITIONS = ("monotone", "convex", "lower", "upper")  # the parameters
 FEWEST, MOST = 7, 10  # logarithms to base 2 of numbers of points that fill the box of the data: one more for each input
@@ -25,7 +24,7 @@ SEEDS = (0, 1)  # of the points from which virtual ones are taken, and of furthe
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class ShapeParameters:
     """Signs of slopes and curvatures along each input, and bounds of values, for each output.
 
     Parameters
@@ -42,7 +41,7 @@ class Shape:
     upper: Array
 
     @classmethod
-    def of(cls, model: Any, d: int, output_shape: tuple[int, ...]) -> Shape:
+    def of(cls, model: Any, d: int, output_shape: tuple[int, ...]) -> ShapeParameters:
         """Return the shape that the parameters of a regressor ask for, without conditions if it has none of them."""
         names, k = getattr(model, "feature_names_in_", None), int(np.prod(output_shape, dtype=int))
         signs = [_signs(name, getattr(model, name, None), names, k, d) for name in ("monotone", "convex")]
@@ -109,7 +108,7 @@ class Shape:
         points = np.concatenate([jet.X[spaced(np.arange(len(jet)), SAMPLES)], spread[0]])
         return Conditions(tuple(found), points, spread[1])
 
-    def described(self, names: Sequence[str], record: Record | None) -> tuple[str, str]:
+    def described(self, names: Sequence[str], record: Shape | None) -> tuple[str, str]:
         """Return a line of a report."""
         parts = []
         for words, signs in ((("increasing", "decreasing"), self.monotone), (("convex", "concave"), self.convex)):

@@ -15,23 +15,19 @@ from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._validation import is_number, is_whole
 from nurf.activations import Activation
-from nurf.choosing import POLICY, Clock
+from nurf.choosing import POLICY
 from nurf.data import checked_gradients
 from nurf.densities import Density
-from nurf.engines import Setting, SparseEngine, SparseFit, SparseStep, fit_sparse
+from nurf.engines import Setting, SparseEngine, SparseFit, SparseStep, fit_sparse, sample_features, watch_path
 from nurf.engines import polish as polish_fit
-from nurf.engines._progress import watch_path
-from nurf.engines._stages import sample_features
 from nurf.estimators._base import ShallowRegressor
-from nurf.estimators._parameters import TAILS, check_neurons, choose, default_density, make_activation
-from nurf.estimators._prepared import Prepared
+from nurf.estimators._parameters import MAX_WEIGHT, TAILS, check_neurons, choose, default_density, make_activation
+from nurf.estimators._prepared import Prepared, Request
 from nurf.estimators._report import Report, describe_sparse
 from nurf.jets import Jet
 from nurf.networks import Hyperplanes, Network
 from nurf.solvers import Loss, SparseOptions
-from nurf.solvers.sparse._penalties import PENALTIES, LogPenalty, Penalty
-
-MAX_WEIGHT = 1e9  # largest weight of derivatives; with larger weights, steps do not resolve the values
+from nurf.solvers.sparse import PENALTIES, LogPenalty, Penalty
 
 Model = TypeVar("Model", bound=ShallowRegressor)
 
@@ -187,17 +183,10 @@ class SparseFeatureRegressor(ShallowRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _prepare(
-        self,
-        given: Jet,
-        jet: Jet,
-        held_out: Jet | None,
-        rng: np.random.Generator,
-        clock: Clock,
-        scaling: Scaling | None = None,
-    ) -> Prepared:
+    def _prepare(self, request: Request) -> Prepared:
+        jet, held_out, scaling, rng = request.jet, request.held_out, request.scaling, request.rng
         self._check_numbers()
-        check, found = checked_gradients(given, self.check_gradients)
+        check, found = checked_gradients(request.given, self.check_gradients)
         scaling = Scaling.fit(jet, self.scaling) if scaling is None else scaling  # type: ignore[arg-type]
         scaled, activation = scaling(jet), self._first_activation()
         validation = None if held_out is None else scaling(held_out)
@@ -225,8 +214,8 @@ class SparseFeatureRegressor(ShallowRegressor):
 
             return fit_sparse(scaled, activation, rng, watch=watch, **(options | given))
 
-        engine = SparseEngine(scaled, run, validation, clock=clock)
-        return Prepared((engine,), scaling, scaled, check, tuple(found), clock, held_out is not None)
+        engine = SparseEngine(scaled, run, validation, clock=request.clock)
+        return Prepared((engine,), scaling, scaled, check, tuple(found), request.clock, held_out is not None)
 
     def _finish(self, prepared: Prepared, fit: SparseFit) -> list[Warning]:
         self._set_fit(fit, prepared.scaling, fit.crossfit)

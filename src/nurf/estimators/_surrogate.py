@@ -17,9 +17,9 @@ from nurf._reduction import few_directions
 from nurf._scaling import Scaling
 from nurf._validation import is_number
 from nurf.blockwise import Blocks
-from nurf.choosing import POLICY, Choice, Clock, NothingFittedError, decide
+from nurf.choosing import POLICY, Clock, NothingFittedError, decide
 from nurf.data import DerivativeCheck, Stream, checked_gradients, split
-from nurf.engines._progress import RaceProgress, watch_attempts
+from nurf.engines import watch_attempts
 from nurf.estimators._base import NetworkRegressor
 from nurf.estimators._blockwise import BlockwiseRegressor, Checked
 from nurf.estimators._deep import DeepFeatureRegressor
@@ -27,10 +27,11 @@ from nurf.estimators._fidelities import Base
 from nurf.estimators._kernel import KernelFeatureRegressor
 from nurf.estimators._leaderboard import Leaderboard, leaderboard_of
 from nurf.estimators._parameters import choose
+from nurf.estimators._prepared import Request
 from nurf.estimators._raced import Contender, Raced, RacedBlocks, RacedOnBlocks
 from nurf.estimators._regressor import RandomFeatureRegressor
 from nurf.estimators._report import Report
-from nurf.estimators._shape import CONDITIONS, Shape
+from nurf.estimators._shape import CONDITIONS, ShapeParameters
 from nurf.estimators._sparse import SparseFeatureRegressor
 from nurf.estimators._views import AS_GIVEN, View
 from nurf.estimators._warped import tail_warnings
@@ -200,15 +201,21 @@ class Surrogate(BlockwiseRegressor):
                     for scaling in self._scalings(view(jet), check, model):
                         rng = np.random.default_rng(seed) if model.random_state is None else model._generator()
                         own = model._clock(clock)
-                        prepared = model._prepared(view, given, jet, held_out, rng, own, scaling)
-                        contenders += [Contender(name, model, prepared, engine) for engine in prepared.raced]
+                        prepared = model._prepared(view, Request(given, jet, held_out, rng, own, scaling))
+                        contenders += [Contender(name, model, prepared, engine) for engine in prepared.engines]
                 except FAILURES as failure:
                     failures[place, str(view)] = failure
-        choice = self._decided(contenders, models, failures, progress, clock)
+        try:
+            choice = decide([each.engine for each in contenders], POLICY, progress, clock, FAILURES)
+        except NothingFittedError as nothing:
+            failures |= _failures(nothing.args[0], contenders, models)
+            reasons = "; ".join(f"{models[place][0]} failed: {failure}" for (place, _), failure in failures.items())
+            raise ValueError(f"no engine could be fitted to these data: {reasons}") from None
+        failures |= _failures(choice.failures, contenders, models)
         chosen = choice.winner.engine.transform
         failed = {place: failure for (place, transform), failure in failures.items() if transform == chosen}
         raced = Raced(models, contenders, choice, failed, check, tuple(found))
-        raced.winner.model._set_rivals(choice)
+        raced.winner.model._keep_errors(choice)
         return raced
 
     def _set_raced(self, raced: Raced, winner: Contender, fit: Any) -> list[Warning]:
@@ -269,29 +276,6 @@ class Surrogate(BlockwiseRegressor):
         self._set_fit(model.fit_, model.scaling_, model.uncertainty_)
         return found
 
-    def _decided(
-        self,
-        contenders: list[Contender],
-        models: list[tuple[str, NetworkRegressor]],
-        failures: dict[tuple[int, str], Exception],
-        progress: RaceProgress | None,
-        clock: Clock,
-    ) -> Choice:
-        """Return the choice between the candidates of all engines, and store the errors of failed engines."""
-        places = {id(model): place for place, (_, model) in enumerate(models)}
-        try:
-            choice = decide([each.engine for each in contenders], POLICY, progress, clock, FAILURES)
-            failed = choice.failures
-        except NothingFittedError as nothing:
-            choice, failed = None, nothing.args[0]
-        for number, failure in failed.items():
-            failed_one = contenders[number]
-            failures[places[id(failed_one.model)], failed_one.engine.transform] = failure
-        if choice is None:
-            reasons = "; ".join(f"{models[place][0]} failed: {failure}" for (place, _), failure in failures.items())
-            raise ValueError(f"no engine could be fitted to these data: {reasons}")
-        return choice
-
     def _scalings(self, jet: Jet, check: DerivativeCheck | None, model: NetworkRegressor) -> list[Scaling | None]:
         """Return the scalings of a model, which project onto few directions of many inputs if possible.
 
@@ -301,11 +285,11 @@ class Surrogate(BlockwiseRegressor):
         reduced = few_directions(jet, whole)
         if reduced is None or (check is not None and check.consistent is False):
             return [None]
-        return [reduced, whole] if isinstance(model, RandomFeatureRegressor) else [reduced]
+        return [reduced, whole] if model._takes_all_inputs else [reduced]
 
     def _models(self, jet: Jet) -> list[tuple[str, NetworkRegressor]]:
         """Return the names of the engines, and the estimators with their parameters."""
-        chosen, free = self.engines, Shape.of(self, jet.n_features, jet.y.shape[1:]).is_free
+        chosen, free = self.engines, ShapeParameters.of(self, jet.n_features, jet.y.shape[1:]).is_free
         if isinstance(chosen, str) and chosen == "auto":
             chosen = DEFAULT_ENGINES if free else SHAPED_ENGINES
         if isinstance(chosen, str | NetworkRegressor):
@@ -370,3 +354,13 @@ class Surrogate(BlockwiseRegressor):
         if not (is_number(self.time_budget) and self.time_budget > 0):
             raise ValueError(f"`time_budget` must be None or a number > 0, got {self.time_budget!r}")
         return float(self.time_budget)
+
+
+def _failures(
+    failed: dict[int, Exception], contenders: Sequence[Contender], models: Sequence[tuple[str, NetworkRegressor]]
+) -> dict[tuple[int, str], Exception]:
+    """Return the errors of contenders by the places of their models and their transformations."""
+    places, found = {id(model): place for place, (_, model) in enumerate(models)}, dict[tuple[int, str], Exception]()
+    for number, failure in failed.items():
+        found[places[id(contenders[number].model)], contenders[number].engine.transform] = failure
+    return found

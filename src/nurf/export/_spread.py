@@ -17,8 +17,7 @@ from nurf.export._forms import Form, network_form
 from nurf.export._functions import profiles_of
 from nurf.kernels import KernelAverage
 from nurf.networks import ShallowNetwork
-from nurf.solvers._coverage import MIN_ERRORS, calibration
-from nurf.solvers._reach import Reach
+from nurf.solvers import MIN_ERRORS, Reach, calibration
 from nurf.solvers.process import Process, ProcessPosterior
 from nurf.solvers.ridge import Posterior
 

@@ -29,19 +29,31 @@ from nurf.densities import (
     Sampler,
     Uniform,
 )
-from nurf.engines._crossfit import CrossFit
-from nurf.engines._deep import DeepSetting
-from nurf.engines._deep_fit import DeepCycle, DeepFit, Folds
-from nurf.engines._fit import Origin, ShallowFit, Shape, Stage
-from nurf.engines._metrics import Diagonal, Full, Isotropic, Learned
-from nurf.engines._settings import FromData, FromNetwork, FromResidual, Setting
-from nurf.engines._sparse import SparseFit, SparseStep
-from nurf.engines._wide import WideFit
+from nurf.engines import (
+    CrossFit,
+    DeepCycle,
+    DeepFit,
+    DeepSetting,
+    Diagonal,
+    Folds,
+    FromData,
+    FromNetwork,
+    FromResidual,
+    Full,
+    Isotropic,
+    Learned,
+    Origin,
+    Setting,
+    ShallowFit,
+    Shape,
+    SparseFit,
+    SparseStep,
+    Stage,
+    WideFit,
+)
 from nurf.files._hints import hints_of, matches
 from nurf.jets import Jet
-from nurf.kernels import ErfKernel, GaussianKernel, KernelAverage, KernelNetwork, MaternKernel
-from nurf.kernels._functionals import Functionals
-from nurf.kernels._network import Centers
+from nurf.kernels import Centers, ErfKernel, Functionals, GaussianKernel, KernelAverage, KernelNetwork, MaternKernel
 from nurf.networks import (
     Ball,
     Box,
@@ -53,12 +65,10 @@ from nurf.networks import (
     SiLU,
     Tanh,
 )
-from nurf.solvers import Loss
-from nurf.solvers._coverage import Uncertainty
+from nurf.solvers import Loss, Uncertainty
 from nurf.solvers.process import HeldOutErrors, ProcessPosterior
-from nurf.solvers.ridge import Convergence
-from nurf.solvers.ridge._posterior import Posterior
-from nurf.solvers.sparse._penalties import L1, LogPenalty, Squared
+from nurf.solvers.ridge import Convergence, Posterior
+from nurf.solvers.sparse import L1, LogPenalty, Squared
 
 MAX_DEGREE = 32  # of a polynomial tail: the number of its monomials is computed
 Fields = dict[str, Any]

@@ -2,9 +2,11 @@
 
 from nurf.kernels._base import Kernel
 from nurf.kernels._finite_rank import FiniteRankKernel, rkhs_norm
-from nurf.kernels._network import KernelAverage, KernelNetwork
+from nurf.kernels._functionals import Covariances, Functionals, covariance, variances
+from nurf.kernels._network import Centers, KernelAverage, KernelNetwork
 from nurf.kernels._radial import RADIAL_KERNELS, ErfKernel, GaussianKernel, MaternKernel, RadialKernel
 from nurf.kernels._uniform import UniformKernel
+from nurf.kernels._waves import Waves
 
 __all__ = [
     "RADIAL_KERNELS",

@@ -3,9 +3,9 @@
 from nurf.networks._base import Network, PointFunction
 from nurf.networks._deep import DeepFunction, DeepNetwork
 from nurf.networks._function import ShallowFunction
-from nurf.networks._hyperplanes import Ball, Box, Domain, Hyperplanes
-from nurf.networks._network import Features, ShallowNetwork
-from nurf.networks._nonlinearities import Nonlinearity, SiLU, Tanh
+from nurf.networks._hyperplanes import Ball, Box, Domain, Hyperplanes, normalised
+from nurf.networks._network import CACHED_ELEMENTS, Features, ShallowNetwork, feature_blocks
+from nurf.networks._nonlinearities import NONLINEARITIES, Nonlinearity, SiLU, Tanh
 from nurf.networks._tails import Tail
 
 __all__ = [

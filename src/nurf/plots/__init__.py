@@ -13,19 +13,29 @@ settings of matplotlib.
 """
 
 try:
-    import matplotlib as _matplotlib  # noqa: F401
+    import matplotlib as _matplotlib
 except ModuleNotFoundError as error:
     raise ImportError('nurf.plots needs matplotlib: pip install "nurf[plot]"') from error
 
+from nurf.plots._axes import (
+    axes_or_current,
+    deviations_of,
+    input_names,
+    literal,
+    on_scale,
+    scale_of,
+    set_scale,
+    shortened,
+)
 from nurf.plots._convergence import convergence
 from nurf.plots._densities import angle_offset_density
 from nurf.plots._heat_map import heat_map
-from nurf.plots._hyperplanes import hyperplanes
+from nurf.plots._hyperplanes import hyperplanes, section
 from nurf.plots._leaderboard import leaderboard
 from nurf.plots._loss_curve import loss_curve
 from nurf.plots._predictions import predicted_against_true, residuals
 from nurf.plots._relevance import relevance
-from nurf.plots._sensitivity import active_directions, sensitivity
+from nurf.plots._sensitivity import Sensitivity, active_directions, sensitivity
 from nurf.plots._slices import slices
 from nurf.plots._sparse import certificate, sparse_path, trained_hyperplanes
 from nurf.plots._style import STYLES, Style, style_of

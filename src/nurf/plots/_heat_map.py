@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from nurf.estimators._base import NetworkRegressor
+from nurf.estimators import NetworkRegressor
 from nurf.plots._axes import axes_or_current, input_names, literal, shortened
 from nurf.plots._through import checked, fading, like, lines_through, most_varying, one_output, positions
 

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
-from nurf.engines._deep_fit import ALL_BLOCKS, ALL_ROWS
+from nurf.engines import ALL_BLOCKS, ALL_ROWS
 from nurf.estimators import DeepFeatureRegressor
 from nurf.plots._axes import axes_or_current
 from nurf.plots._relevance import OTHERS

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from nurf._types import Array
 from nurf._validation import is_whole
-from nurf.estimators._base import NetworkRegressor
+from nurf.estimators import NetworkRegressor
 from nurf.plots._axes import axes_or_current, deviations_of, input_names, literal, shortened, without_units
 from nurf.plots._relevance import draw_relevance
 from nurf.plots._style import style_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Array
-from nurf.estimators._base import NetworkRegressor
+from nurf.estimators import NetworkRegressor
 from nurf.plots._axes import floor_of, input_names, literal, set_scale, shortened
 from nurf.plots._style import style_of
 from nurf.plots._through import (

@@ -16,7 +16,7 @@ from nurf.plots._axes import axes_or_current
 from nurf.plots._hyperplanes import COLOR, hyperplanes
 from nurf.plots._style import style_of
 from nurf.solvers import VALUES_ONLY, Loss
-from nurf.solvers.sparse._misfit import Misfit
+from nurf.solvers.sparse import Misfit
 
 CELLS = (240, 160)  # of the image, along angles and offsets
 POINTS = 801  # of the line

@@ -13,10 +13,9 @@ import numpy as np
 from sklearn.base import clone
 
 from nurf._types import Array, Index
+from nurf.choosing import POLICY
 from nurf.estimators import Surrogate
 
-FOLDS = 5
-FEW = 150  # samples up to which each fold is held out in turn; with more samples, only one fold is
 MOST_ROWS = 2000  # largest number of stored samples, and of stored predictions
 COVERAGE = 0.9
 ATTRIBUTE = "evidence_"  # attribute of a model that is saved with the data of its report
@@ -217,12 +216,12 @@ def _refits(
     """Yield the rows (t,) of each held-out fold, predictions (t, k), intervals, and squared errors of gradients."""
     start = time.perf_counter()
     _, points = np.unique(np.asarray(X, float), axis=0, return_inverse=True)
-    n_points = int(points.max()) + 1
-    if n_points < 2 * FOLDS:
+    n_points, n_folds = int(points.max()) + 1, POLICY.n_folds
+    if n_points < 2 * n_folds:
         return
-    fold_of = (rng.permutation(n_points) % FOLDS)[np.ravel(points)]
+    fold_of = (rng.permutation(n_points) % n_folds)[np.ravel(points)]
     slopes = None if gradients is None else np.asarray(gradients, float)
-    for fold in range(FOLDS if len(y) <= FEW else 1):
+    for fold in range(n_folds if len(y) <= POLICY.few_samples else 1):
         if seconds <= 0 or (fold and time.perf_counter() - start > seconds):
             return
         test = np.flatnonzero(fold_of == fold)

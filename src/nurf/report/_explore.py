@@ -16,7 +16,7 @@ from nurf import export
 from nurf._blocks import spaced
 from nurf._types import Array
 from nurf._warping import offered
-from nurf.plots._axes import deviations_of, scale_of
+from nurf.plots import deviations_of, scale_of
 from nurf.report._evidence import Evidence
 
 SCRIPTS = Path(__file__).parent / "templates" / "page"

@@ -16,9 +16,7 @@ from matplotlib.figure import Figure
 from nurf import plots
 from nurf._types import Array
 from nurf.networks import Box, Hyperplanes
-from nurf.plots._axes import literal, on_scale, set_scale, shortened
-from nurf.plots._hyperplanes import section
-from nurf.plots._sensitivity import Sensitivity
+from nurf.plots import Sensitivity, literal, on_scale, section, set_scale, shortened
 from nurf.report._evidence import Evidence
 
 SETTINGS = {

@@ -21,8 +21,7 @@ except ModuleNotFoundError as error:
 
 
 from nurf import plots
-from nurf.plots._axes import input_names
-from nurf.plots._sensitivity import Sensitivity
+from nurf.plots import Sensitivity, input_names
 from nurf.report import _explore as explore
 from nurf.report import _figures as figures
 from nurf.report._answers import sections

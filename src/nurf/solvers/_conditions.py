@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 
 from nurf._blocks import spaced
 from nurf._types import Array, Index
-from nurf.kernels._functionals import Functionals
+from nurf.kernels import Functionals
 from nurf.networks import Network
 
 # Margin of conditions at virtual points, in units of the size of the functional, so that they also hold in the
@@ -27,7 +27,7 @@ MARGIN = 1e-4
 ADDED = 30  # virtual points of a condition in one round, a third of them where it fails most
 ROUNDS = 60
 SLACK = 1e-9  # of conditions, after they are made equations
-TOLERANCE = 1e-7  # of violations, in units of the size of the functional
+LARGEST_VIOLATION = 1e-7  # of violations, in units of the size of the functional
 FLOOR = 1e-12  # of violations that are rounding errors, in standard deviations of the values
 LEAST_SIZE = 1e-3  # of derivatives, in standard deviations of the values over half the box
 SHORT, EMPTY = (
@@ -254,7 +254,7 @@ def _excess(values: Array, signs: Array, bounds: Array) -> Array:
 def _worst(excess: Array, chosen: Index) -> Index:
     """Return places of a condition (n,) where it fails, and that are not chosen: the worst, and some of the others."""
     order = np.argsort(excess, kind="stable")
-    failing = order[excess[order] < -TOLERANCE]
+    failing = order[excess[order] < -LARGEST_VIOLATION]
     failing = failing[~np.isin(failing, chosen)]
     worst, others = failing[: ADDED // 3], failing[ADDED // 3 :]
     return np.concatenate([worst, spaced(others, ADDED - ADDED // 3)]) if len(others) else worst

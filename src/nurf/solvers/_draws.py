@@ -13,8 +13,7 @@ from nurf._scaling import Scaling
 from nurf._types import Array, Index
 from nurf._validation import as_finite
 from nurf._warping import UNWARPED, Warping, require_positive
-from nurf.kernels import GaussianKernel
-from nurf.kernels._waves import Waves
+from nurf.kernels import GaussianKernel, Waves
 from nurf.networks import Network
 from nurf.solvers._reach import Reach
 

@@ -10,7 +10,7 @@ from scipy.stats import qmc
 
 from nurf._types import Array
 from nurf._validation import is_whole
-from nurf.estimators._parameters import as_generator, choose
+from nurf.estimators import as_generator, choose
 from nurf.studies._space import INNER, Space
 
 MOST = 2**18  # points of a sequence that are tried if constraints exclude many, or levels repeat

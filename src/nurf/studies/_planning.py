@@ -10,7 +10,7 @@ import numpy as np
 
 from nurf._types import Array
 from nurf._validation import is_number, is_whole
-from nurf.estimators._parameters import choose
+from nurf.estimators import choose
 from nurf.studies._choosing import Chooser, Costs, apart, filling
 from nurf.studies._design import KINDS, sequence, sobol
 from nurf.studies._space import Space

@@ -12,7 +12,7 @@ from scipy.stats import norm, rv_continuous, rv_discrete, uniform
 
 from nurf._types import Array, Mask
 from nurf._validation import as_finite, is_number
-from nurf.decisions._inputs import Inputs
+from nurf.decisions import Inputs
 from nurf.studies._constraints import Constraints
 
 FAR = 1e-3  # probability beyond which an input without an end is not searched

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from nurf.estimators._parameters import as_generator
-from nurf.estimators._report import Report
+from nurf.estimators import Report, as_generator
 from nurf.studies._choosing import Costs
 from nurf.studies._failing import Failing
 from nurf.studies._knowledge import Knowledge
@@ -323,7 +322,7 @@ class Study:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the loss of the answer against the number of runs, with the target, and return the axes."""
-        from nurf.plots._axes import axes_or_current
+        from nurf.plots import axes_or_current
 
         ax, history = axes_or_current(ax), self._knowledge.losses()
         runs = [n for n, loss in history.items() if np.isfinite(loss) and loss > 0]

@@ -9,8 +9,7 @@ import numpy as np
 
 from nurf._validation import is_number
 from nurf.densities import Density
-from nurf.estimators import DeepFeatureRegressor
-from nurf.estimators._parameters import choose
+from nurf.estimators import DeepFeatureRegressor, choose
 
 
 def initialize_(

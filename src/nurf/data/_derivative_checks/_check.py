@@ -247,7 +247,7 @@ def _named(predicted: PredictedSlopes, fitting: list[tuple[Agreement, Mistake]])
     for other, mistake in fitting[1:]:
         if predicted.clarity(other - scores) > CLEAR + mistake.choices - best.choices:
             scores, best = other, mistake
-    rivals = [
+    rest = [
         mistake
         for other, mistake in fitting
         if mistake.kind != best.kind
@@ -255,9 +255,9 @@ def _named(predicted: PredictedSlopes, fitting: list[tuple[Agreement, Mistake]])
         and predicted.clarity(scores - other) < CLEAR
         and predicted.distance(mistake.gradients, best.gradients) > ALIKE
     ]
-    if not rivals:
+    if not rest:
         return best
-    words = f"the gradients are wrong, and more than one mistake would explain it: {best.words}; or {rivals[0].words}"
+    words = f"the gradients are wrong, and more than one mistake would explain it: {best.words}; or {rest[0].words}"
     return replace(best, words=words, columns=(), factors=())
 
 

@@ -18,7 +18,7 @@ def noise(samples: CheckedSamples) -> tuple[float, float, str]:
 
     The noise of the values is estimated by the Gaussian process. Instead of noise, the function may be too rough for
     the samples; then the gradients explain the differences between neighbours by the trapezoidal rule better than noise
-    of this size allows. The noise of the gradients is their distance from the prediction, if this is less uncertain.
+    of this size allows. The noise of the gradients is their distance from the prediction, if this is less deviation.
     """
     predicted, words = samples.predicted, ""
     shown, value = _between_neighbours(samples), np.nan
@@ -30,11 +30,11 @@ def noise(samples: CheckedSamples) -> tuple[float, float, str]:
             words = f"; the values are noisy: about {share:.2g}% of their standard deviation"
     units = samples.ranges / predicted.chain[predicted.rows]
     gaps = np.nanmedian(np.abs((predicted.scaled(samples.given) - predicted.means) * units)) / MEDIAN
-    doubt = np.median(predicted.deviations * units)
+    deviation = np.median(predicted.deviations * units)
     size = np.sqrt(np.nanmean((samples.given * samples.ranges) ** 2))
     gradient = np.nan
-    if SMALL / 2 * size < gaps < size / 2 and gaps > 2 * doubt:
-        gradient = float(np.sqrt(gaps**2 - doubt**2))
+    if SMALL / 2 * size < gaps < size / 2 and gaps > 2 * deviation:
+        gradient = float(np.sqrt(gaps**2 - deviation**2))
         words += f"; the gradients are noisy: about {100 * gradient / size:.2g}% of their size"
     elif gaps < SMALL / 2 * size:
         gradient = gaps

@@ -9,9 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from nurf._types import Array
-from nurf.kernels import KernelAverage
-from nurf.kernels._functionals import Functionals, covariance
-from nurf.kernels._network import Centers
+from nurf.kernels import Centers, Functionals, KernelAverage, covariance
 from nurf.solvers.process._process import Process
 
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nurf._types import Array
-from nurf.kernels import RadialKernel
-from nurf.kernels._functionals import Functionals, covariance
-from nurf.kernels._waves import Waves
+from nurf.kernels import Functionals, RadialKernel, Waves, covariance
 from nurf.solvers._draws import Part
 from nurf.solvers.process._growth import Growth
 from nurf.solvers.process._process import TINY, Process

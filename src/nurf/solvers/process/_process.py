@@ -13,11 +13,9 @@ from scipy.sparse import csr_array
 
 from nurf._blocks import row_blocks
 from nurf._types import Array, Index
-from nurf.kernels import KernelNetwork, RadialKernel
-from nurf.kernels._functionals import Covariances, Functionals, covariance, variances
-from nurf.kernels._network import Centers
+from nurf.kernels import Centers, Covariances, Functionals, KernelNetwork, RadialKernel, covariance, variances
 from nurf.solvers.process._contrasts import Contrasts
-from nurf.solvers.process._rows import Block, ProcessRows
+from nurf.solvers.process._rows import MatrixBlock, ProcessRows
 
 EPS = float(np.finfo(float).eps)
 BLOCK = 2**17  # elements of a block of covariances: all its factors together stay in the cache
@@ -180,15 +178,15 @@ class Process:
         """The variances of the noise of all rows, divided by the weights of the rows, of shape (N,)."""
         return np.asarray(self.rows.noise_shares(len(self.noise)) @ self.noise / self.rows.weights)
 
-    def _blocks(self) -> Iterable[tuple[Block, Covariances]]:
+    def _blocks(self) -> Iterable[tuple[MatrixBlock, Covariances]]:
         """Return the blocks of the lower triangle of the kernel matrix; small blocks are computed once."""
         return self._small_blocks if self.rows.n_functionals**2 <= BLOCK else self._made_blocks()
 
     @cached_property
-    def _small_blocks(self) -> list[tuple[Block, Covariances]]:
+    def _small_blocks(self) -> list[tuple[MatrixBlock, Covariances]]:
         return list(self._made_blocks())
 
-    def _made_blocks(self) -> Iterator[tuple[Block, Covariances]]:
+    def _made_blocks(self) -> Iterator[tuple[MatrixBlock, Covariances]]:
         for block in self.rows.blocks(BLOCK):
             yield block, Covariances(self.kernel, *block.of(self._parts))
 

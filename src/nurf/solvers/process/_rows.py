@@ -14,7 +14,7 @@ from nurf._linear import LinearRows
 from nurf._tensors import factors, variables
 from nurf._types import Array, Index, Mask
 from nurf.jets import DERIVATIVE_KINDS, LEAST_VALUES, Jet
-from nurf.kernels._functionals import Functionals
+from nurf.kernels import Functionals
 from nurf.solvers._rows import SlopeRows, slope_rows
 from nurf.solvers.process._contrasts import Contrasts
 
@@ -22,7 +22,7 @@ SUM = 3  # the order of rows that are sums of functionals of several orders
 
 
 @dataclass(frozen=True)
-class Block:
+class MatrixBlock:
     """A block of the lower triangle of the kernel matrix: rows of one part, and columns of the same or another part.
 
     Parameters
@@ -159,15 +159,15 @@ class ProcessRows:
         single = len(of_functionals) - self.sums.matrix.shape[1]
         return np.concatenate([of_functionals[:single], abs(self.sums.matrix) @ of_functionals[single:]])
 
-    def blocks(self, elements: int) -> Iterator[Block]:
+    def blocks(self, elements: int) -> Iterator[MatrixBlock]:
         """Yield blocks of about ``elements`` elements. Blocks with rows and columns of one part end at the diagonal."""
         starts = np.cumsum([0, *(len(part) for part in self.all_parts)]).tolist()
         for i, part in enumerate(self.all_parts):
             for rows in row_blocks(len(part), starts[i + 1], elements):
                 place = slice(starts[i] + rows.start, starts[i] + rows.stop)
                 for j in range(i):
-                    yield Block(place, slice(starts[j], starts[j + 1]), (i, j), (rows, slice(None)))
-                yield Block(place, slice(starts[i], place.stop), (i, i), (rows, slice(rows.stop)))
+                    yield MatrixBlock(place, slice(starts[j], starts[j + 1]), (i, j), (rows, slice(None)))
+                yield MatrixBlock(place, slice(starts[i], place.stop), (i, i), (rows, slice(rows.stop)))
 
     @cached_property
     def orders(self) -> Index:

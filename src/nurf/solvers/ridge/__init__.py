@@ -1,6 +1,7 @@
 """Ridge regression for the outer weights: factor once, solve for every alpha."""
 
 from nurf.solvers.ridge._base import Convergence, Ridge
+from nurf.solvers.ridge._changes import RidgeChanges
 from nurf.solvers.ridge._cholesky import CholeskyRidge
 from nurf.solvers.ridge._dual import DualRidge
 from nurf.solvers.ridge._iterative import IterativeRidge
@@ -10,6 +11,7 @@ from nurf.solvers.ridge._posterior import Posterior
 from nurf.solvers.ridge._precise import PreciseRidge
 from nurf.solvers.ridge._primal import PrimalRidge
 from nurf.solvers.ridge._selection import (
+    TOLERANCE,
     GeneralizedCrossValidation,
     HeldOut,
     LeaveOneOut,
@@ -18,6 +20,7 @@ from nurf.solvers.ridge._selection import (
     Validation,
     largest_near_best,
 )
+from nurf.solvers.ridge._sums import ROUNDING
 
 __all__ = [
     "CholeskyRidge",

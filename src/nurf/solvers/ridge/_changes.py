@@ -10,7 +10,7 @@ import numpy as np
 
 from nurf._types import Array
 from nurf.jets import Jet
-from nurf.kernels._functionals import Functionals
+from nurf.kernels import Functionals
 from nurf.networks import Features, ShallowNetwork
 from nurf.solvers._rows import Loss
 from nurf.solvers.ridge._least_squares import LeastSquares

@@ -9,8 +9,7 @@ import numpy as np
 
 from nurf._types import Array, Precision
 from nurf.jets import Jet
-from nurf.networks import Features
-from nurf.networks._network import feature_blocks
+from nurf.networks import Features, feature_blocks
 from nurf.solvers._rows import VALUES_ONLY, Loss, slope_rows, value_design
 from nurf.solvers.ridge._sums import Parts, RoundedValueSums, SlopeSums, ValueSums
 

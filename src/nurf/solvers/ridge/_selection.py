@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -54,6 +55,10 @@ class Rule(ABC):
         """Return a cheaper rule, for comparisons between networks."""
         return self
 
+    def with_others(self, change: Callable[[Jet], Jet]) -> Rule:
+        """Return the rule with its further rows changed by a function, if it has some."""
+        return self
+
     @abstractmethod
     def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
         """Return the left-out errors for every alpha; ``coefficients`` (A, N + t, k) are ``ridge.solve(alphas)``."""
@@ -77,6 +82,10 @@ class Validation(Rule):
     def n_other_rows(self) -> int:  # type: ignore[override]
         """The number of validation rows."""
         return len(self.validation)
+
+    def with_others(self, change: Callable[[Jet], Jet]) -> Validation:
+        """Return the rule with validation rows changed by a function."""
+        return Validation(change(self.validation))
 
     def left_out(self, ridge: Ridge, alphas: Array, coefficients: Array) -> LeftOut:
         """Return the errors at the values of both sets, training rows first."""

@@ -10,8 +10,7 @@ from nurf._blocks import row_blocks
 from nurf._tensors import powers
 from nurf._types import Array, Precision
 from nurf.jets import Jet
-from nurf.networks import Features
-from nurf.networks._network import CACHED_ELEMENTS
+from nurf.networks import CACHED_ELEMENTS, Features
 from nurf.solvers._rows import SlopeRows
 
 PANEL, PANELS = 512, 8  # a Gram matrix of more than PANELS * PANEL columns is updated PANEL columns at a time

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from nurf._types import Array, Mask
-from nurf.networks import Features, Hyperplanes
-from nurf.networks._hyperplanes import normalised
+from nurf.networks import Features, Hyperplanes, normalised
 
 
 @dataclass(frozen=True)

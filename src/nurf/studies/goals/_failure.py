@@ -9,10 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nurf._types import Array
-from nurf.decisions import Estimate, failure
-from nurf.decisions._inputs import normal_points
-from nurf.decisions._limits import Limits
-from nurf.decisions._rare_points import Mixture
+from nurf.decisions import Estimate, Limits, Mixture, failure, normal_points
 from nurf.studies._ensemble import Ensemble
 from nurf.studies._space import Space
 from nurf.studies.goals._base import CANDIDATES, TARGETS, Answer, Question, View, require_target
