@@ -21,7 +21,6 @@ from typer.testing import CliRunner
 import nurf
 from nurf.cli import _terminal
 from nurf.cli._app import app
-from nurf.cli._run import run
 
 # one machine is slow, another crowded: a large budget does not make this fit longer, and a small one might refuse it
 FIT = ("--target", "y", "--gradients", "dy_*", "--engine", "wide", "--time-budget", "600")
@@ -100,15 +99,15 @@ class TestFit:
     @pytest.mark.parametrize(
         ("arguments", "code", "message"),
         [
-            (("missing.csv", "--target", "y"), 1, "nurf: missing.csv: No such file or directory\n"),
+            (("missing.csv", "--target", "y"), 2, "nurf: missing.csv: No such file or directory\n"),
             (
                 ("samples.csv", "--target", "z"),
-                1,
+                2,
                 "nurf: no column matches the target 'z': the columns are 'x1', 'x2', 'y'",
             ),
-            (("samples.csv", "--target", "y"), 1, "add --gradients 'dy_*'"),
-            (("samples.csv", *FIT, "--out", "none/model.nurf"), 1, "nurf: there is no folder "),
-            (("missing.csv", *FIT, "--out", "."), 1, "nurf: . is a folder"),  # before anything is read
+            (("samples.csv", "--target", "y"), 2, "add --gradients 'dy_*'"),
+            (("samples.csv", *FIT, "--out", "none/model.nurf"), 2, "nurf: there is no folder "),
+            (("missing.csv", *FIT, "--out", "."), 2, "nurf: . is a folder"),  # before anything is read
             (("samples.csv",), 2, "Missing option '--target'"),
             (("samples.csv", "--target", "y", "--engine", "magic"), 2, "magic"),
             (("samples.csv", "--target", "y", "--time-budget", "0"), 2, "--time-budget"),
@@ -120,15 +119,26 @@ class TestFit:
         found, output, errors = command("fit", *arguments)
         assert (found, output) == (code, "")
         assert message in errors
-        if code == 1:
+        if errors.startswith("nurf: "):
             assert errors.count("\n") == 1
         assert sorted(os.listdir()) == before
+
+    def test_names_with_commas_are_quoted(self, folder, tmp_path, command):
+        frame = pd.read_csv(folder / "samples.csv").rename(columns={"x2": "c,d", "dy_x2": "dy_c,d"})
+        frame.assign(run=frame["x1"] ** 2).to_csv(tmp_path / "s.csv", index=False)
+        names = ("--inputs", 'x1, "c,d"', "--gradients", 'dy_x1,"dy_c,d"')
+        assert command("check", tmp_path / "s.csv", *names)[0] == 0
+        assert command("fit", tmp_path / "s.csv", *FIT, *names[:2], "--out", tmp_path / "m.nurf")[0] == 0
+        assert list(nurf.load(tmp_path / "m.nurf").feature_names_in_) == ["x1", "c,d"]
+        code, _, errors = command("check", tmp_path / "s.csv", "--inputs", 'x1,"c,d')
+        assert code == 2
+        assert "expected names with commas between them" in errors
 
     def test_what_is_wrong_in_a_file_is_named_by_column_and_line(self, tmp_path, command):
         path = tmp_path / "bad.csv"
         path.write_text("x,y\n1,2\n2,three\n")
         assert command("fit", path, "--target", "y") == (
-            1,
+            2,
             "",
             "nurf: bad.csv, column 'y', line 3: expected a number, got 'three'\n",
         )
@@ -143,10 +153,11 @@ class TestFit:
         assert command("report", tmp_path / "few.nurf", "-o", tmp_path / "few.html")[0] == 0
         assert "No rows were held out" in (tmp_path / "few.html").read_text(encoding="utf-8")
 
-    def test_debug_shows_where_anywhere(self, tmp_path):
+    def test_debug_shows_where_anywhere(self, command):
         for arguments in (("--debug", "fit", "no.csv", "-t", "y"), ("fit", "no.csv", "-t", "y", "--debug")):
-            with pytest.raises(FileNotFoundError):
-                run(arguments)
+            code, output, errors = command(*arguments)
+            assert (code, output) == (2, "")
+            assert re.search(r"Traceback(.|\n)*FileNotFoundError: .*no\.csv", errors)
 
 
 class TestPredict:
@@ -205,10 +216,10 @@ class TestPredict:
         ("arguments", "code", "message"),
         [
             (("model.nurf", "samples.csv", "--interval", "1.5"), 2, "between 0 and 1, got 1.5"),
-            (("new.csv", "samples.csv"), 1, "nurf: new.csv: this is not a file of nurf, which must start with"),
-            (("model.nurf", "wrong.csv"), 1, "nurf: wrong.csv: column 'x2' is missing"),
-            (("model.nurf", "new.csv", "--out", "new.xlsx"), 1, "nurf: new.xlsx: the name of a table must end with"),
-            (("missing.nurf", "new.csv", "--out", "."), 1, "nurf: . is a folder"),  # before anything is read
+            (("new.csv", "samples.csv"), 2, "nurf: new.csv: this is not a file of nurf, which must start with"),
+            (("model.nurf", "wrong.csv"), 2, "nurf: wrong.csv: column 'x2' is missing"),
+            (("model.nurf", "new.csv", "--out", "new.xlsx"), 2, "nurf: new.xlsx: the name of a table must end with"),
+            (("missing.nurf", "new.csv", "--out", "."), 2, "nurf: . is a folder"),  # before anything is read
         ],
     )
     def test_errors(self, folder, command, monkeypatch, arguments, code, message):
@@ -273,6 +284,17 @@ class TestCheck:
         assert code == 0
         assert output.startswith("y: not decided")
 
+    @pytest.mark.parametrize(
+        "options", [("--target", "z"), ("--gradients", "dy_x1"), ("--inputs", "x1,x1"), ("--debug",)]
+    )
+    def test_what_cannot_be_compared_is_no_verdict(self, tmp_path, command, options):
+        path = tmp_path / "s.csv"
+        if "--debug" not in options:
+            command("sample", "planar_wave", "-n", "20", "-o", path)
+        code, output, errors = command("check", path, *options)
+        assert (code, output) == (2, "")
+        assert ("Traceback" in errors) == ("--debug" in options)
+
 
 class TestProblems:
     def test_all_are_listed_with_their_inputs(self, command):
@@ -298,7 +320,7 @@ class TestProblems:
 
     def test_an_unknown_problem(self, command):
         code, _, errors = command("sample", "hole")
-        assert code == 1
+        assert code == 2
         assert errors.startswith("nurf: unknown problem 'hole': expected one of gaussian_bump")
 
 
@@ -342,7 +364,7 @@ class TestExport:
     def test_a_missing_framework_is_named(self, folder, sampled, tmp_path, command, monkeypatch):
         monkeypatch.setitem(sys.modules, "onnx", None)
         code, _, errors = command("export", sampled, "--to", "onnx", "-o", tmp_path / "m.onnx")
-        assert (code, errors) == (1, 'nurf: to_onnx needs onnx: pip install "nurf[onnx]"\n')
+        assert (code, errors) == (2, 'nurf: to_onnx needs onnx: pip install "nurf[onnx]"\n')
         assert os.listdir(tmp_path) == []
 
 
@@ -376,7 +398,7 @@ from nurf.cli import main
 main()
 """
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        assert (done.returncode, done.stdout) == (1, "")
+        assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == 'nurf: the command needs typer: pip install "nurf[cli]"\n'
 
     def test_an_interrupt_is_no_error(self, command, monkeypatch):
@@ -393,7 +415,7 @@ main()
             raise RuntimeError("two\nlines")
 
         monkeypatch.setattr(nurf.problems, "names", fail)
-        assert command("problems") == (1, "", "nurf: RuntimeError: two lines (nurf --debug shows where)\n")
+        assert command("problems") == (2, "", "nurf: RuntimeError: two lines (nurf --debug shows where)\n")
 
     @pytest.mark.parametrize(
         ("words", "expected"),

@@ -185,15 +185,15 @@ class TestCalibration:
             ("one", {"y": [4.0]}, ("--noise", "small"), 2, "expected a number, got small"),
             ("one", {"y": [4.0]}, ("--noise", "0,1"), 2, "expected a number, got 0,1"),
             ("one", {"y": [4.0]}, ("--noise", "0.1", "--noise", "0.2"), 2, "expected one number for y"),
-            ("one", {"y": [4.0]}, ("--noise", "-1"), 1, "`noise` must be standard deviations > 0, got -1"),
+            ("one", {"y": [4.0]}, ("--noise", "-1"), 2, "`noise` must be standard deviations > 0, got -1"),
             ("one", {"y": [4.0]}, ("--noise", "z=1"), 2, "expected one of y, got z"),
-            ("one", {"width": [2.0]}, ("--noise", "1"), 1, "observations.csv: expected columns of measured outputs"),
-            ("one", {"y": [4.0], "run": [1]}, ("--noise", "1"), 1, "got unknown ['run']"),
-            ("one", {"y": ["a"]}, ("--noise", "1"), 1, "observations.csv, column 'y', line 2: expected a number"),
-            ("one", {"y": [4.0, 4.1], "width": [2.0, None]}, ("--noise", "1"), 1, "column 'width', line 3"),
-            ("one", {"y": [None], "width": [2.0]}, ("--noise", "1"), 1, "at least one a number"),
-            ("one", {"y": [4.0], **{name: [2.0] for name in NAMES}}, ("--noise", "1"), 1, "at least one input unknown"),
-            ("two", {"y": [4.0]}, ("--noise", "1"), 1, "of ['y0', 'y1'], and of known inputs"),
+            ("one", {"width": [2.0]}, ("--noise", "1"), 2, "observations.csv: expected columns of measured outputs"),
+            ("one", {"y": [4.0], "run": [1]}, ("--noise", "1"), 2, "got unknown ['run']"),
+            ("one", {"y": ["a"]}, ("--noise", "1"), 2, "observations.csv, column 'y', line 2: expected a number"),
+            ("one", {"y": [4.0, 4.1], "width": [2.0, None]}, ("--noise", "1"), 2, "column 'width', line 3"),
+            ("one", {"y": [None], "width": [2.0]}, ("--noise", "1"), 2, "at least one a number"),
+            ("one", {"y": [4.0], **{name: [2.0] for name in NAMES}}, ("--noise", "1"), 2, "at least one input unknown"),
+            ("two", {"y": [4.0]}, ("--noise", "1"), 2, "of ['y0', 'y1'], and of known inputs"),
             ("two", {"y0": [4.0], "y1": [4.0]}, ("--noise", "y0=1"), 2, "expected a number for y1 too"),
         ],
     )
@@ -206,7 +206,7 @@ class TestCalibration:
     def test_correlations_with_known_inputs(self, folder, command, tmp_path):
         given = self.write(tmp_path, INPUTS, y=[4.0], load=[2.0])
         code, _, errors = command("calibrate", folder / "one.nurf", *given, "--noise", "1")
-        assert code == 1
+        assert code == 2
         assert '`inputs` of [[correlation]] to be two of ["young\'s modulus"]' in errors
 
 
@@ -296,7 +296,7 @@ class TestFiles:
     def test_what_is_wrong_is_said_in_one_line(self, text, message, folder, command, tmp_path):
         (tmp_path / "inputs.toml").write_text(text)
         code, output, errors = command("propagate", folder / "one.nurf", "--inputs", tmp_path / "inputs.toml")
-        assert (code, output) == (1, "")
+        assert (code, output) == (2, "")
         assert errors.startswith("nurf: inputs.toml: ")
         assert errors.count("\n") == 1
         assert message in errors
@@ -309,15 +309,15 @@ class TestFiles:
             (("failure", "one.nurf", "--above", "1,5"), 2, "expected one number for y"),
             (("failure", "two.nurf", "--above", "3"), 2, "expected target=number with y0, y1"),
             (("failure", "two.nurf", "--above", "lift=3"), 2, "expected one of y0, y1, got lift"),
-            (("failure", "one.nurf", "--above", "1", "--below", "2"), 1, "`below` must not be larger"),
+            (("failure", "one.nurf", "--above", "1", "--below", "2"), 2, "`below` must not be larger"),
             (("minimize", "two.nurf"), 2, "expected one of y0, y1"),
             (("minimize", "two.nurf", "-t", "y0", "--constraint", "y1=3"), 2, "expected target=low:high"),
-            (("minimize", "one.nurf", "-i", "inputs.toml"), 1, "for all inputs, got none for ['load']"),
-            (("propagate", "one.nurf", "--plot", "picture.xyz"), 1, "picture.xyz: expected a picture"),
-            (("propagate", "one.nurf", "--plot", "none/picture.png"), 1, "there is no folder"),
-            (("propagate", "one.nurf", "--out", "none/table.csv"), 1, "there is no folder"),
-            (("propagate", "missing.nurf"), 1, "missing.nurf"),
-            (("propagate", "one.nurf", "-i", "missing.toml"), 1, "missing.toml: No such file"),
+            (("minimize", "one.nurf", "-i", "inputs.toml"), 2, "for all inputs, got none for ['load']"),
+            (("propagate", "one.nurf", "--plot", "picture.xyz"), 2, "picture.xyz: expected a picture"),
+            (("propagate", "one.nurf", "--plot", "none/picture.png"), 2, "there is no folder"),
+            (("propagate", "one.nurf", "--out", "none/table.csv"), 2, "there is no folder"),
+            (("propagate", "missing.nurf"), 2, "missing.nurf"),
+            (("propagate", "one.nurf", "-i", "missing.toml"), 2, "missing.toml: No such file"),
         ],
     )
     def test_wrong_usage(self, arguments, code, message, folder, command, monkeypatch):

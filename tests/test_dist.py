@@ -111,7 +111,7 @@ def test_without_extras_there_are_three_dependencies_and_theirs(bare):
 
 def test_without_extras_the_command_says_what_to_install(bare):
     done = bare.run("nurf", "fit", check=False)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert 'pip install "nurf[cli]"' in done.stderr
 

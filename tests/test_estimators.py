@@ -193,6 +193,7 @@ class TestDerivatives:
 
 
 class TestNetwork:
+    @pytest.mark.filterwarnings("ignore:the values span decades")
     @pairwise(
         activation=["sigmoid", "heaviside", "relu", "softplus", ReLUPower(2)],
         tail=["auto", "none", "constant", "affine"],

@@ -38,7 +38,11 @@ def as_good_as(found, expected, data):
 
 
 def is_sound(data, make, rng):
-    """Predictions are finite, have the right shape, and are the same for one row as for many, and for functions."""
+    """Predictions are finite, have the right shape, and are the same for one row as for many, and for functions.
+
+    So they are at new points, and along a line of steps of 1e-7 of the box. Networks are straight along it, up to the
+    rounding of their terms.
+    """
     model = fit(make(data), data)
     X = np.asarray(data.X, float)
     (n, d), outputs = X.shape, np.shape(data.y)[1:]
@@ -53,7 +57,16 @@ def is_sound(data, make, rng):
     function = model.function()
     as_good_as(function(few), values[:5], data)
     as_good_as(np.array([function(x) for x in few]), values[:5], data)
-    slopes, size = gradients[:5], size_of(data) / np.maximum(np.ptp(X, axis=0), 1e-9)
+    low, extent = X.min(axis=0), np.ptp(X, axis=0)
+    fresh = low + extent * rng.random((20, d))
+    line = fresh[0] + 1e-7 * extent * np.arange(20)[:, None] * rng.uniform(-1, 1, d)
+    for points in (fresh, line):
+        as_good_as(function(points), model.predict(points), data)
+        as_good_as(np.array([function(x) for x in points]), model.predict(points), data)
+    along = model.predict(line)
+    straight = along[0] + np.multiply.outer(np.linspace(0, 1, len(along)), along[-1] - along[0])
+    as_good_as(along, straight, data)
+    slopes, size = gradients[:5], size_of(data) / np.maximum(extent, 1e-9)
     for found in (function.gradient(few), np.array([function.value_and_gradient(x)[1] for x in few])):
         assert_allclose(found / size, slopes / size, rtol=1e-6, atol=1e-6 * (1 + np.abs(slopes / size).max()))
 
@@ -68,24 +81,29 @@ def can_be_copied(data, make, rng):
 
 
 def can_be_saved(data, make, rng):
-    """To files, links and pipes, with the same predictions; a folder is refused."""
+    """To files, links and pipes, with the same predictions; a device stays one, and a folder is refused."""
     model = fit(make(data), data)
     with TemporaryDirectory() as name, ThreadPoolExecutor(1) as pool:
         folder = Path(name)
-        file, link, pipe = (folder / kind for kind in ("file", "link", "pipe"))
+        file, link, pipe, device = (folder / kind for kind in ("file", "link", "pipe", "device"))
         link.symlink_to(file)
         model.save(link)
         assert_array_equal(load(file).predict(data.X), model.predict(data.X))
         assert link.is_symlink()
         with pytest.raises(IsADirectoryError):
             model.save(folder)
+        if Path(os.devnull).is_char_device():
+            device.symlink_to(os.devnull)
+            model.save(device)
+            assert device.is_symlink()
+            assert device.is_char_device()
         if hasattr(os, "mkfifo"):
             os.mkfifo(pipe)
             found = pool.submit(pipe.read_bytes)
             model.save(pipe)
             assert found.result() == file.read_bytes()
             assert pipe.is_fifo()
-        assert {path.name for path in folder.iterdir()} <= {"file", "link", "pipe"}
+        assert {path.name for path in folder.iterdir()} <= {"file", "link", "pipe", "device"}
 
 
 def has_true_gradients(data, make, rng):
@@ -114,23 +132,24 @@ def has_true_gradients(data, make, rng):
 def knows_its_error(data, make, rng):
     """The estimated error is finite, and with 30 samples or more it is right up to a factor of ten.
 
-    Errors below 1e-3 of the standard deviation do not matter. Chance may leave a fifth of all points beyond the
+    Errors below 1e-5 of the standard deviation do not matter, and a warning may say that the estimate is uncertain.
+    Chance may leave a fifth of all points beyond the
     samples, and nothing in these shows it: there, standard deviations must be right up to a factor of ten.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         model = make(data).fit(**data.arguments)
     assert np.isfinite(model.estimated_error_)
-    if len(data.y) < 30 or caught:
+    if len(data.y) < 30 or any("the estimated error may be far too small" in str(each.message) for each in caught):
         return
     X, y = data.fresh(300, rng)
     unit, samples = np.std(y), np.asarray(data.X, float)
     predictions, deviations = model.predict(X, return_std=True)
     errors, low, high = predictions - y, samples.min(axis=0), samples.max(axis=0)
     error = np.sqrt(np.mean(errors[np.all((low <= X) & (high >= X), axis=1)] ** 2))
-    assert np.sqrt(np.mean(errors**2)) < 10 * np.sqrt(np.mean(deviations**2)) + 1e-3 * unit
-    assert error < 10 * model.estimated_error_ + 1e-3 * unit
-    assert model.estimated_error_ < 10 * error + 1e-3 * unit
+    assert np.sqrt(np.mean(errors**2)) < 10 * np.sqrt(np.mean(deviations**2)) + 1e-5 * unit
+    assert error < 10 * model.estimated_error_ + 1e-5 * unit
+    assert model.estimated_error_ < 10 * error + 1e-5 * unit
 
 
 def has_ordered_intervals(data, make, rng):

@@ -52,6 +52,11 @@ def transformer(data):
     return RandomFeatureMap(20, random_state=0)
 
 
+def all_engines(data):
+    """With trained networks, in a few steps."""
+    return Surrogate(None, engines=["wide", "sampled", deep(data)], random_state=0)
+
+
 def surrogate(data):
     """Without a deadline, so that the clock changes nothing, and without the engine that takes minutes then."""
     return Surrogate(None, engines=["wide", "sampled"], random_state=0)
@@ -66,6 +71,7 @@ MODELS = {
     "wide": wide("auto"),
     "deep": deep,
     "surrogate": surrogate,
+    "all engines": all_engines,
 }
 
 

@@ -15,7 +15,7 @@ def main() -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         print(f'nurf: the command needs {", ".join(missing)}: pip install "nurf[cli]"', file=sys.stderr)
-        raise SystemExit(1)
+        raise SystemExit(2)
     from nurf.cli._run import run
 
     run(sys.argv[1:])

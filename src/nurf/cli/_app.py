@@ -32,7 +32,7 @@ from nurf.cli._terminal import command_line, say, working
 from nurf.data import check_derivatives
 from nurf.estimators import Surrogate
 
-CONTRADICTION = 1  # exit code of `check`, which stops a script as an error does
+CONTRADICTION = 1  # exit code of `check`, which no error has
 STANDARD = Path("-")
 Y = ["y"]
 
@@ -45,8 +45,8 @@ nurf fit samples.csv --target y --gradients "dy_*" --out model.nurf
 nurf report model.nurf"""
 
 app = typer.Typer(
-    help="Surrogate models from values and derivatives. Exit codes: 0 success, 1 an error or wrong "
-    "gradients that `check` found, 2 wrong usage. --debug, anywhere, shows tracebacks.",
+    help="Surrogate models from values and derivatives. Exit codes: 0 success, 1 wrong gradients "
+    "that `check` found, 2 an error or wrong usage. --debug, anywhere, shows tracebacks.",
     epilog=EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -218,7 +218,8 @@ def check(
 ) -> None:
     """Check whether gradients are consistent with the values, name the likely mistake, and estimate the noise of both.
 
-    Without --gradients, the columns 'd{target}_*' are used. The exit code is 1 if they contradict the values.
+    Without --gradients, the columns 'd{target}_*' are used. The exit code is 1 if they contradict the values, and 2 if
+    they could not be compared.
     """
     table = SampleTable.of(read_table(samples), chosen(target, gradients or ["d{target}_*"], inputs, ignore))
     for note in table.notes:

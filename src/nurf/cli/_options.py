@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +15,16 @@ COLUMNS = "a name, a pattern such as 'y*', or several with commas"
 
 
 def split_names(texts: list[str] | None) -> tuple[str, ...]:
-    """Return the names of options that may be given several times, with several names each.
+    """Return the names of options that may be given several times, each a line of CSV.
 
-    >>> split_names(["a,b", "c"])
-    ('a', 'b', 'c')
+    >>> split_names(["a,b", '"c, d"'])
+    ('a', 'b', 'c, d')
     """
-    return tuple(name.strip() for text in texts or [] for name in text.split(",") if name.strip())
+    try:
+        lines = [next(csv.reader([text], skipinitialspace=True, strict=True), []) for text in texts or []]
+    except csv.Error as error:
+        raise typer.BadParameter(f"expected names with commas between them, got {', '.join(texts or [])}") from error
+    return tuple(name.strip() for line in lines for name in line if name.strip())
 
 
 def complete_columns(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -28,11 +33,12 @@ def complete_columns(ctx: typer.Context, incomplete: str) -> list[str]:
     files = [path for path in map(Path, filter(None, given)) if path.is_file()]
     try:
         with files[0].open(encoding="utf-8-sig") as file:
-            names = [name.strip().strip('"') for name in file.readline(100_000).split(",")]
-    except (IndexError, OSError, UnicodeError):
+            names = split_names([file.readline(100_000)])
+    except (IndexError, OSError, UnicodeError, typer.BadParameter):
         return []
     before, comma, start = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in names if name.startswith(start)]
+    written = [f'"{name}"' if "," in name else name for name in names]
+    return [f"{before}{comma}{name}" for name in written if name.startswith(start)]
 
 
 def complete_problems(incomplete: str) -> list[str]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Sequence
 
 from nurf.cli._app import app
 from nurf.cli._terminal import named, say
 
 DEBUG = "--debug"
-FAILED = 1
+FAILED = 2  # as for wrong usage; 1 is the verdict of `check` alone, as of `diff` and `grep`
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Run the command and exit: 0 if all is well, 1 for an error, 2 for wrong usage, 130 if it is interrupted.
+    """Run the command and exit: 0 if all is well, 2 for an error or wrong usage, 130 if it is interrupted.
 
-    typer handles usage and interrupts. With ``--debug`` at any place, errors have tracebacks.
+    1 says that `check` found wrong gradients. typer handles usage and interrupts. With ``--debug`` at any place, errors
+    have tracebacks.
     """
     debug = DEBUG in arguments
     try:
@@ -24,8 +26,9 @@ def run(arguments: Sequence[str]) -> None:
             app(args=used, prog_name="nurf")
     except Exception as error:
         if debug:
-            raise
-        say(_words(error))
+            traceback.print_exc()
+        else:
+            say(_words(error))
         raise SystemExit(FAILED) from None
 
 

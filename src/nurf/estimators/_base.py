@@ -138,10 +138,10 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     ) -> Self:
         """Fit the chosen network to more samples, in a small part of the time of ``fit``.
 
-        The units and the settings of the last ``fit`` are kept, and so are the scales and the noise of kernels. Neurons
-        of sampled networks are sampled anew, and trained networks are trained further. The estimated error and the
-        uncertainty are computed for the new fit. If the number of samples has more than doubled since the last ``fit``,
-        there is a warning, because another choice may give a better model.
+        The units and the settings of the last ``fit`` are kept. The scales and the noise of kernels change little, and
+        not at all for many samples. Neurons of sampled networks are sampled anew, and trained networks are trained
+        further. The estimated error and the uncertainty are computed for the new fit. If the number of samples has more
+        than doubled since the last ``fit``, there is a warning, because another choice may give a better model.
 
         Parameters
         ----------

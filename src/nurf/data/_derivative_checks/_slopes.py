@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtri
 from scipy.optimize import minimize
 
 from nurf._types import Array, Index
@@ -87,9 +88,9 @@ class SlopeProcess:
         )
         self._points, self.scales, share = points, np.exp(found.x[:-1]), float(np.exp(found.x[-1]))
         correlations, self._factors, self._decay = _matern(points / self.scales)
-        self._precision, _ = _inverse(correlations + share**2 * np.eye(n))
-        self._weights = self._precision @ centred
-        diagonal = np.diag(self._precision)
+        self._root, _ = dtrtri(dpotrf(correlations + share**2 * np.eye(n), lower=1, clean=1)[0], lower=1)
+        self._weights = self._root.T @ (self._root @ centred)
+        diagonal = np.sum(self._root**2, axis=0)
         variance = float(centred @ self._weights) / n
         self.noise = share * float(np.sqrt(variance))
         self.freedom = n - share**2 * float(diagonal.sum())
@@ -104,16 +105,18 @@ class SlopeProcess:
         """
         means, variances = np.empty((2, len(rows), len(self.scales)))
         counts = np.empty(len(self.scales))
-        factors, decay = self._factors[rows], self._decay[np.ix_(rows, rows)]
+        factors, scaled = self._factors[rows], self._points / self.scales
+        near, decay = scaled[rows], self._decay[np.ix_(rows, rows)]
+        squares = 2 * (decay.sum(axis=1) @ near**2 - np.sum(near * (decay @ near), axis=0))  # of all steps, by decay
+        priors = (factors[:, rows].sum() - 25 / 3 * squares) / self.scales**2
         for k, scale in enumerate(self.scales):
-            steps = np.subtract.outer(self._points[rows, k], self._points[:, k]) / scale
-            covariances = -factors * steps / scale
-            means[:, k] = covariances @ self._weights
-            explained = np.sum((covariances @ self._precision) * covariances, axis=1)
-            variances[:, k] = (5 / 3 / scale**2 - explained).clip(MIN_NOISE**2)
-            prior = np.sum(factors[:, rows] - 25 / 3 * steps[:, rows] ** 2 * decay) / scale**2
-            total = covariances.sum(axis=0)
-            of_sum = max(float(prior - total @ self._precision @ total), float(variances[:, k].sum()))
+            covariances = np.subtract.outer(scaled[:, k], near[:, k])
+            covariances *= factors.T / scale
+            means[:, k] = self._weights @ covariances
+            whitened = dtrmm(1.0, self._root, covariances.T, side=1, lower=1, trans_a=1)
+            variances[:, k] = (5 / 3 / scale**2 - np.einsum("ij,ij->i", whitened, whitened)).clip(MIN_NOISE**2)
+            total = whitened.sum(axis=0)
+            of_sum = max(float(priors[k] - total @ total), float(variances[:, k].sum()))
             counts[k] = float(np.sqrt(variances[:, k]).sum()) ** 2 / of_sum
         return means, np.sqrt(self._variance * variances), counts
 
