@@ -283,11 +283,25 @@ class TestGoals:
 
     @pytest.mark.parametrize(
         "goal",
-        [lambda: goals.Error(0), lambda: goals.Minimum("x"), lambda: goals.Minimum(1, 0, [1]), lambda: goals.Failure()],
+        [
+            lambda: goals.Error(0),
+            lambda: goals.Minimum("x"),
+            lambda: goals.Minimum(1, 0, [1]),
+            lambda: goals.Minimum(1, 0, {0: (np.inf, 1)}),
+            lambda: goals.Failure(),
+            lambda: goals.Failure(above=np.nan),
+            lambda: goals.Failure(above=[None, None]),
+            lambda: goals.Failure(below=[1, -np.inf]),
+            lambda: goals.Failure(below="low"),
+        ],
     )
     def test_errors(self, goal):
         with pytest.raises(ValueError, match="must be"):
             goal()
+
+    def test_reversed_constraints(self):
+        with pytest.raises(ValueError, match="low <= high"):
+            goals.Minimum(constraints={0: (3, 1)})
 
 
 class TestAskAndTell:
