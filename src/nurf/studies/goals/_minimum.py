@@ -75,7 +75,8 @@ class Minimum:
         losses = gaps / width
         answers = sign * smallest[np.isfinite(smallest)]
         estimate = Estimate(np.asarray(sign * best), answers if len(answers) else np.full(1, np.nan), np.zeros(()))
-        return Answer(estimate, losses, self.target, "missed part of the range")
+        missing = "" if np.isfinite(best) else "not known: no run meets the constraints yet"
+        return Answer(estimate, losses, self.target, "missed part of the range", missing=missing)
 
     def question(self, view: View) -> Question:
         """Return the criterion: the expected improvement."""
