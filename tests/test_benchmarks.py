@@ -325,9 +325,15 @@ def test_intervals_of_answers_are_compared_with_the_truth(monkeypatch, capsys, t
     decisions.main(given)
     capsys.readouterr()
     decisions.main([*given, "--table", str(tmp_path / "rows.csv")])  # rows that are there are not measured again
-    head, _, *rows = capsys.readouterr().out.strip().splitlines()
+    shares, errors = capsys.readouterr().out.strip().split("\n\n")
+    head, _, *rows = shares.splitlines()
     assert head.split(" | ")[-1].startswith("minimum")
     assert [row.split(" | ")[1:4] for row in rows] == [["12", "no", "1"], ["12", "yes", "1"], ["all", "both", "2"]]
+    head, _, row = errors.splitlines()
+    cells = dict(zip(head.split(" | "), row.split(" | "), strict=True))
+    assert cells["fits, values / gradients"] == "1 / 1"
+    assert 0 < float(cells["failure"].split(" / ")[1]) < 1
+    assert float(cells["mean"].split(" / ")[1]) < 0.5
     decisions.published({"GaytonHat": (0.0, "2.85e-5")})
     line = capsys.readouterr().out.splitlines()[-1].split(" | ")
     assert_allclose(float(line[2]), 2.85e-5, rtol=0.05)
