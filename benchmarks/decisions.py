@@ -8,9 +8,9 @@
 The first form fits models to functions of uqtestfuns (every second one of those in `collection.py`, with at most
 `--inputs` inputs), without and with gradients, asks for the mean, the standard deviation, quantiles, Sobol indices, the
 probability of values above the 0.95 quantile, the probabilities that `failure` finds for the limits that a share of
-0.05, 0.01 and 0.001 of the values exceeds, and the smallest value, with uniform inputs, and adds a row for each fit: the
-share of the numbers of each answer whose 90% interval contains the truth, which is asked of the function itself, and
-their median errors. Errors of probabilities are relative, those of indices absolute, and all others in standard
+0.05, 0.01 and 0.001 of the values exceeds, and the smallest value, with uniform inputs, and adds a row for each fit:
+the share of the numbers of each answer whose 90% interval contains the truth, which is asked of the function itself,
+and their median errors. Errors of probabilities are relative, those of indices absolute, and all others in standard
 deviations of the values. The error of the points is added to the intervals. Rows that are there already are kept, so
 that a run can be stopped and taken up again. The second form prints as Markdown the mean shares, and the median errors
 from values alone and with gradients.

@@ -359,8 +359,14 @@ def test_studies_count_calls(monkeypatch, tmp_path, capsys):
         assert_allclose(problem.outputs(np.array(x))[0, 0], problem.smallest, atol=1e-3)
     path = tmp_path / "rows.csv"
     for _ in range(2):
-        studies.measure("minimum", ["Branin"], ["scipy"], [0], path)
-    (row,) = studies.rows_in(path)
+        studies.main(["minimum", "--functions", "Branin", "--methods", "scipy", "--seeds", "0", "--out", str(path)])
+    (row,) = studies.read(path)
     assert 1 < int(row["runs"]) < 60
-    studies.table(path)
-    assert f"| Branin | 1 | {row['runs']} |" in capsys.readouterr().out
+    runs, errors = studies.course_of(row)
+    assert runs[-1] == int(row["runs"])
+    assert errors[-1] <= 0.01 < errors[0]
+    capsys.readouterr()
+    studies.main(["table", "--out", str(path)])
+    assert f"| Branin | 1 | {row['runs']}, 0 s |" in capsys.readouterr().out
+    studies.main(["picture", "--out", str(path), "--to", str(tmp_path)])
+    assert (tmp_path / "studies_minimum.png").stat().st_size > 1000
