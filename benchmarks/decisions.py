@@ -7,10 +7,13 @@
 
 The first form fits models to functions of uqtestfuns (every second one of those in `collection.py`, with at most
 `--inputs` inputs), without and with gradients, asks for the mean, the standard deviation, quantiles, Sobol indices, the
-probability of values above the 0.95 quantile and the smallest value, with uniform inputs, and adds a row for each fit:
-the share of the numbers of each answer whose 90% interval contains the truth, which is asked of the function itself.
-The error of the points is added to the intervals. Rows that are there already are kept, so that a run can be stopped
-and taken up again. The second form prints the mean shares as Markdown.
+probability of values above the 0.95 quantile, the probabilities that `failure` finds for the limits that a share of
+0.05, 0.01 and 0.001 of the values exceeds, and the smallest value, with uniform inputs, and adds a row for each fit:
+the share of the numbers of each answer whose 90% interval contains the truth, which is asked of the function itself,
+and their median errors. Errors of probabilities are relative, those of indices absolute, and all others in standard
+deviations of the values. The error of the points is added to the intervals. Rows that are there already are kept, so
+that a run can be stopped and taken up again. The second form prints as Markdown the mean shares, and the median errors
+from values alone and with gradients.
 
 The third form asks for published probabilities of failure, of the functions themselves and of models of them.
 """
@@ -32,7 +35,7 @@ from sklearn.base import BaseEstimator
 from collection import FUNCTIONS, STEP, Function, sample
 from measuring import measure, print_table, read
 from nurf import KernelFeatureRegressor, RandomFeatureRegressor, Surrogate
-from nurf.decisions import failure, minimize, propagate, sensitivity
+from nurf.decisions import Estimate, failure, minimize, propagate, sensitivity
 
 MODELS = {
     "wide": lambda seed: KernelFeatureRegressor(),
@@ -47,8 +50,9 @@ PUBLISHED = {  # function: value below which it fails, and published probabiliti
     "RSSpeedReducerShaft": (0.0, "7.85e-4"),
 }
 KEY = ["function", "model", "samples", "gradients", "seed"]
-ANSWERS = ["mean", "std", "quantiles", "first", "total", "exceedance", "minimum"]
-COLUMNS = [*KEY, *ANSWERS, "seconds"]
+ANSWERS = ["mean", "std", "quantiles", "first", "total", "exceedance", "failure", "minimum"]
+COLUMNS = [*KEY, *ANSWERS, *(f"{answer} error" for answer in ANSWERS), "seconds"]
+RARE = (0.05, 0.01, 0.001)  # shares of the values that exceed the limits of `failure`
 Z = norm.ppf(0.95)
 ROUNDING = 1e-6  # of the standard deviation of the values: answers that are closer than that are not told apart
 
@@ -118,38 +122,46 @@ class Truth(BaseEstimator):
         return Same(self.function, n)
 
 
-def asked(model, threshold, n_draws, seed):
-    """Return all answers, and the errors of the points, as a dict of estimates of shape (p,)."""
+def asked(model, limits, n_draws, seed):
+    """Return all answers, and the errors of the points, as a dict of lists of estimates."""
     inputs = [uniform()] * model.n_features_in_
     options = {"n_draws": n_draws, "random_state": seed}
     distribution, indices = propagate(model, inputs, **options), sensitivity(model, inputs, **options)
-    found = {
-        "mean": distribution.mean,
-        "std": distribution.std,
-        "quantiles": distribution.quantile([0.05, 0.5, 0.95]),
-        "first": indices.first,
-        "total": indices.total,
-        "exceedance": distribution.exceedance(threshold),
-        "minimum": minimize(model, [(0, 1)] * model.n_features_in_, **options).value,
+    return {
+        "mean": [distribution.mean],
+        "std": [distribution.std],
+        "quantiles": [distribution.quantile(p) for p in (0.05, 0.5, 0.95)],
+        "first": [indices.first[j] for j in range(len(inputs))],
+        "total": [indices.total[j] for j in range(len(inputs))],
+        "exceedance": [distribution.exceedance(limits[0])],
+        "failure": [probability(model, inputs, limit, options) for limit in limits],
+        "minimum": [minimize(model, [(0, 1)] * len(inputs), **options).value],
     }
-    return found
+
+
+def probability(model, inputs, limit, options):
+    """Return the probability of larger values, zero without an interval if no draw reaches the limit."""
+    try:
+        return failure(model, inputs, above=limit, **options).probability
+    except ValueError:
+        return Estimate(np.zeros(()), np.zeros(1), np.zeros(()))
 
 
 @cache
 def known(name):
-    """Return a function, its number of inputs, a threshold, the unit of rounding, and the answers of the function."""
+    """Return a function, its number of inputs, limits, the deviation of its values, and its answers."""
     function, d = Inside(Function(name)), Function(name).dimension
-    values = function(qmc.Sobol(d, seed=0).random_base2(12))
+    values = function(qmc.Sobol(d, seed=0).random_base2(16))
     if not np.isfinite(values).all() or np.ptp(values) == 0:
         return None
-    threshold = np.quantile(values, 0.95)
-    truth = asked(Truth(function, np.zeros(d), np.ones(d)), threshold, 1, 0)
-    return function, d, threshold, ROUNDING * values.std(), truth
+    limits = np.quantile(values, 1 - np.array(RARE))
+    truth = asked(Truth(function, np.zeros(d), np.ones(d)), limits, 1, 0)
+    return function, d, limits, values.std(), truth
 
 
 def run(name, model, n, gradients, seed):
     """Return the row of one fit."""
-    function, d, threshold, unit, truth = known(name)
+    function, d, limits, deviation, truth = known(name)
     start = time.process_time()
     X = sample(n, d, np.random.default_rng([crc32(name.encode()), n, seed]))
     given = function.gradients(X) if gradients == "yes" else None
@@ -157,18 +169,48 @@ def run(name, model, n, gradients, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = MODELS[model](seed).fit(X, function(X), gradients=given)
-        found = asked(fitted, threshold, 100, seed)
-    for answer, estimate in found.items():
-        room = unit + Z * (estimate.error + truth[answer].error)
-        low, high = np.moveaxis(estimate.interval, -1, 0)
-        wanted = truth[answer].value
-        row[answer] = float(np.mean((low - room <= wanted) & (wanted <= high + room)))
+        found = asked(fitted, limits, 100, seed)
+    for answer, estimates in found.items():
+        pairs = list(zip(estimates, truth[answer], strict=True))
+        unit = 1.0 if answer in ("first", "total", "exceedance", "failure") else deviation
+        row[answer] = float(np.mean([is_inside(each, wanted, ROUNDING * unit) for each, wanted in pairs]))
+        relative = answer in ("exceedance", "failure")
+        errors = [abs(float(each) - float(wanted)) / (float(wanted) if relative else unit) for each, wanted in pairs]
+        row[f"{answer} error"] = float(np.median(errors))
     return row | {"seconds": time.process_time() - start}
 
 
+def is_inside(estimate, wanted, rounding):
+    """Return whether an interval, with the errors of the points, contains the truth."""
+    room = rounding + Z * (estimate.error + wanted.error)
+    low, high = estimate.interval
+    return bool(low - room <= wanted.value <= high + room)
+
+
 def table(path):
-    """Print the shares of answers whose interval contains the truth."""
+    """Print the shares of answers whose interval contains the truth, and the median errors."""
     rows = read(path)
+    _print_shares(rows)
+    print()
+    _print_errors(rows)
+
+
+def _print_errors(rows):
+    cells = []
+    for model, n in dict.fromkeys((row["model"], row["samples"]) for row in rows):
+        own = [r for r in rows if (r["model"], r["samples"]) == (model, n)]
+        kinds = [[r for r in own if r["gradients"] == kind] for kind in ("no", "yes")]
+        errors = [" / ".join(_median(kind, f"{answer} error", ".2g") for kind in kinds) for answer in ANSWERS]
+        seconds = " / ".join(_median(kind, "seconds", ".1f") for kind in kinds)
+        cells.append([model, n, "{} / {}".format(*map(len, kinds)), *errors, seconds])
+    print_table(["model", "samples", "fits, values / gradients", *ANSWERS, "seconds"], cells)
+
+
+def _median(rows, column, form):
+    return format(float(np.median([float(row[column]) for row in rows])), form) if rows else "-"
+
+
+def _print_shares(rows):
     groups = dict.fromkeys((row["model"], row["samples"], row["gradients"]) for row in rows)
     groups |= dict.fromkeys((model, "all", "both") for model, _, _ in groups)
     cells = []

@@ -5,12 +5,15 @@
     python benchmarks/studies.py failure
     python benchmarks/studies.py faults [--functions 200]
     python benchmarks/studies.py speed
-    python benchmarks/studies.py table results.csv
+    python benchmarks/studies.py table [--out results.csv]
+    python benchmarks/studies.py picture [--out results.csv] [--to pictures]
 
-Each part prints its rows and adds them to the file, as `part,function,method,seed,runs,result,seconds`; rows that are
-there are kept, so that a run can be stopped and taken up again. The last form prints medians over seeds as Markdown.
-`runs` is empty where the target was not reached within the largest number of runs. Seconds of one core count all
-steps.
+Each part prints its rows and adds them to the file, as `part,function,method,seed,runs,result,course,seconds`; rows
+that are there are kept, so that a run can be stopped and taken up again, and `--jobs 2` takes two processes. `runs` is
+empty where the target was not reached within the largest number of runs. `course` has the error after some numbers of
+runs, as `6:0.31 8:0.12`. Seconds of one core count all steps. Methods of libraries that are not installed are left
+out. The table has medians over the seeds that are there, as Markdown; the pictures `studies_error.png` and
+`studies_minimum.png` have the median error against runs.
 
 error: runs until the root mean square error on 2000 fresh points is 1% of the standard deviation, on every second
 function of uqtestfuns with at most 10 inputs, at most 20 runs for each input and 120. "nurf" chooses runs, "sobol"
@@ -27,22 +30,26 @@ failure: runs, with gradients, until nine of ten draws are within 10% of the ans
 beside the published value, for five functions of uqtestfuns.
 
 faults: four processes share a study of 400 runs, a fifth of which fails; processes are killed at random. The runs are
-compared with the runs of a study without kills. Times of kills come from the clock, so that no two measurements are the
-same.
+compared with the runs of a study without kills. Each call of the simulator writes a line to a file: the result has the
+number of calls, and of calls that repeat a run whose result was written before. Times of kills come from the clock, so
+that no two measurements are the same.
 
-speed: seconds of one core of `ask(8)` and of the fit after `tell`, for 300 runs of 10 inputs, values alone and with
-gradients.
+speed: seconds of one core of the fit after `tell`, of the answer and of `ask(8)`, for each goal and 300 runs of 10
+inputs, values alone and with gradients.
 """
 
 import argparse
 import contextlib
-import csv
+import json
 import multiprocessing
 import os
 import signal
+import sqlite3
 import tempfile
 import time
 import warnings
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
@@ -53,8 +60,10 @@ from scipy.stats import qmc
 import nurf
 from collection import FUNCTIONS, Function, sample
 from decisions import PUBLISHED, Native
+from measuring import measure, print_table, read
 
-COLUMNS = ["part", "function", "method", "seed", "runs", "result", "seconds"]
+KEY = ["part", "function", "method", "seed"]
+COLUMNS = [*KEY, "runs", "result", "course", "seconds"]
 MOST_CALLS = 60
 STEP = 1e-6
 
@@ -73,7 +82,7 @@ class Problem:
     def __init__(self, value, low, high, smallest, constraints=0):
         self.value, self.low, self.high = value, np.array(low, float), np.array(high, float)
         self.smallest, self.constraints = smallest, constraints
-        self.calls, self.best = 0, np.inf
+        self.calls, self.best, self.course = 0, np.inf, {}
         X = self.low + (self.high - self.low) * qmc.Sobol(len(self.low), seed=0).random_base2(14)
         y = self.outputs(X)
         feasible = np.all(y[:, 1:] <= 0, axis=1)
@@ -100,6 +109,7 @@ class Problem:
             self.calls += 1
             if np.all(row[1:] <= 1e-6) and row[0] < self.best:
                 self.best = row[0]
+                self.course[self.calls] = (self.best - self.smallest) / (100 * self.tolerance)
             if self.reached or self.calls >= MOST_CALLS:
                 raise StopIteration
         return y
@@ -285,7 +295,7 @@ MINIMISERS = {
 
 
 def minimum(name, method, seed):
-    """Return the calls until the smallest value is found, or None, and the best value."""
+    """Return the calls until the smallest value is found, or None, the best value, and the course."""
     global BEAM
     if name == "beam":
         BEAM = _smallest_beam()
@@ -297,7 +307,7 @@ def minimum(name, method, seed):
     except RuntimeError as error:  # a generator or a library that wraps StopIteration
         if "StopIteration" not in repr(error):
             raise
-    return (problem.calls if problem.reached else None), f"{problem.best:.4g}"
+    return (problem.calls if problem.reached else None), f"{problem.best:.4g}", problem.course
 
 
 def relative_error(model, fresh, truth):
@@ -305,8 +315,8 @@ def relative_error(model, fresh, truth):
 
 
 def error(name, method, seed):
-    """Return the runs until the error is 1%, or None, and the last error."""
-    function = Function(name)
+    """Return the runs until the error is 1%, or None, the last error, and the course."""
+    function, course = Function(name), {}
     d = function.dimension
     fresh = sample(2000, d, np.random.default_rng(1000 + seed))
     truth = function(fresh)
@@ -330,9 +340,10 @@ def error(name, method, seed):
             fresh_frame = study._space.named(fresh)
             wrong = relative_error(study.model, fresh_frame, truth)
             runs, n = len(study.runs), max(2, d)
+            course[runs] = wrong
             if wrong <= 0.01 or runs >= most:
                 break
-        return (runs if wrong <= 0.01 else None), f"{wrong:.3g}"
+        return (runs if wrong <= 0.01 else None), f"{wrong:.3g}", course
     sequence, n = qmc.Sobol(d, seed=seed).random(most + d), n_initial
     while True:
         if method.startswith("sobol"):
@@ -345,8 +356,9 @@ def error(name, method, seed):
             model = _process().fit(X, (y - y.mean()) / y.std())
         scale = (0.0, 1.0) if method.startswith("sobol") else (y.mean(), y.std())
         wrong = float(np.sqrt(np.mean((scale[0] + scale[1] * model.predict(fresh) - truth) ** 2)) / truth.std())
+        course[n] = wrong
         if wrong <= 0.01 or n >= most:
-            return (n if wrong <= 0.01 else None), f"{wrong:.3g}"
+            return (n if wrong <= 0.01 else None), f"{wrong:.3g}", course
         n += max(2, d)
         if method == "sklearn":
             X = _with_largest_variance(model, X, n, seed)
@@ -381,7 +393,7 @@ def _with_largest_variance(model, X, n, seed):
 
 
 def reliability(name, method, seed):
-    """Return the runs until the probability of failure is known, or None, and the answer beside the published one."""
+    """Return the runs until the probability of failure is known, or None, the answer beside the published one."""
     limit, published = PUBLISHED[name]
     function = Native(name)
     inputs = {f"x{j}": marginal for j, marginal in enumerate(function.marginals)}
@@ -391,15 +403,16 @@ def reliability(name, method, seed):
         points = X.to_numpy()
         study.tell(X, function(points), gradients=function.gradients(points) if "gradients" in method else None)
     met = study.verdict.reason == "target"
-    return (len(study.runs) if met else None), f"{float(study.answer.estimate):.3g} ({published})"
+    course = {n: answer["loss"] for n, answer in study._store.answers().items()}
+    return (len(study.runs) if met else None), f"{float(study.answer.estimate):.3g} ({published})", course
 
 
 def speed(name, method, _):
     """Return nothing, and the seconds of a step with 300 runs of 10 inputs."""
-    d, n = 10, int(name)
+    d, n = 10, 300
     inputs = {f"x{j}": (0, 1) for j in range(d)}
     weights = np.linspace(1, 0.1, d)
-    study = nurf.Study(inputs, nurf.goals.Error(1e-6), random_state=0)
+    study = nurf.Study(inputs, GOALS[name](), random_state=0)
 
     def told(X):
         phase = 3 * X @ weights
@@ -412,21 +425,44 @@ def speed(name, method, _):
     study.tell(X, told(X.to_numpy())[0], gradients=told(X.to_numpy())[1])
     start = time.process_time()
     study.model  # noqa: B018
-    middle = time.process_time()
+    fitted = time.process_time()
+    study.answer  # noqa: B018
+    answered = time.process_time()
     study.ask(8)
-    return None, f"fit {middle - start:.2f} s and ask {time.process_time() - middle:.2f} s"
+    asked = time.process_time()
+    return None, f"fit {fitted - start:.2f} s, answer {answered - fitted:.2f} s, ask {asked - answered:.2f} s", {}
 
 
-def unreliable(point):
-    """Return a value after some time, or fail for a fifth of the inputs."""
+GOALS = {
+    "Error": lambda: nurf.goals.Error(1e-6),
+    "Minimum": lambda: nurf.goals.Minimum(1e-6),
+    "Failure": lambda: nurf.goals.Failure(above=0.999, target=1e-6),
+    "Level": lambda: nurf.goals.Level(0.5, 1e-6),
+    "Sensitivities": lambda: nurf.goals.Sensitivities(1e-6),
+}
+
+
+def unreliable(point, log=None):
+    """Return a value after some time, or fail for a fifth of the inputs; add inputs and time to a file."""
+    if log is not None:
+        with open(log, "a") as file:  # one line is written at once
+            file.write(f"{point['x0']!r} {point['x1']!r} {time.time()!r}\n")
     time.sleep(0.02)
     if point["x0"] < 0.2:
         raise RuntimeError("no mesh")
     return point["x0"] + point["x1"]
 
 
-def _work(path, most):
-    nurf.load(path).run(unreliable, max_runs=most)
+def _work(path, most, log):
+    nurf.load(path).run(partial(unreliable, log=log), max_runs=most)
+
+
+def _repeated(path, log):
+    """Return the number of calls, and of those that began after the result of their run was written."""
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        told = {tuple(json.loads(x)): when for x, when in base.execute("SELECT x, told FROM runs")}
+    calls = [tuple(map(float, line.split())) for line in Path(log).read_text().splitlines()]
+    return len(calls), sum(when > told[x0, x1] for x0, x1, when in calls)
 
 
 def faults(name, _, seed):
@@ -435,7 +471,7 @@ def faults(name, _, seed):
     options = {"n_initial": most, "random_state": seed}
     rng, context, workers, done = np.random.default_rng(seed), multiprocessing.get_context("fork"), [], 0
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "a.study"
+        path, log = Path(folder) / "a.study", Path(folder) / "calls.txt"
         nurf.Study(inputs, nurf.goals.Error(None), path=path, **options)
         while True:
             workers = [worker for worker in workers if worker.is_alive()]
@@ -443,7 +479,7 @@ def faults(name, _, seed):
             if done >= kills and len(states) == most and not (states == "asked").any():
                 break
             while len(workers) < 4 and not (len(states) == most and not (states == "asked").any()):
-                workers.append(context.Process(target=_work, args=(path, most)))
+                workers.append(context.Process(target=_work, args=(path, most, log)))
                 workers[-1].start()
             time.sleep(rng.uniform(0.0, 0.1))
             if not workers:
@@ -454,15 +490,17 @@ def faults(name, _, seed):
             if done >= kills:
                 for worker in workers:
                     worker.join()
-        killed = nurf.load(path).runs
+        killed, (calls, repeated) = nurf.load(path).runs, _repeated(path, log)
     whole = nurf.Study(inputs, nurf.goals.Error(None), **options)
     whole.run(unreliable, max_runs=most)
     columns = ["x0", "x1", "y", "state"]
     left, right = (runs[columns].sort_values("x0", ignore_index=True) for runs in (killed, whole.runs))
-    return len(killed), f"{done} kills, {'the same' if left.equals(right) else 'other'} runs"
+    same = "the same" if left.equals(right) else "other"
+    return len(killed), f"{done} kills, {same} runs, {calls} calls, {repeated} of finished runs", {}
 
 
 PARTS = {"error": error, "minimum": minimum, "failure": reliability, "speed": speed, "faults": faults}
+LIBRARIES = {"smt": "smt", "botorch": "botorch"}
 METHODS = {
     "error": ["nurf", "sobol", "nurf gradients", "sobol gradients", "sklearn"],
     "minimum": list(MINIMISERS),
@@ -474,85 +512,126 @@ METHODS = {
 
 def names_of(part):
     """Return the functions of a part."""
-    names = {"minimum": list(PROBLEMS), "failure": list(PUBLISHED), "speed": ["300"], "faults": ["200"]}
+    names = {"minimum": list(PROBLEMS), "failure": list(PUBLISHED), "speed": list(GOALS), "faults": ["200"]}
     if part in names:
         return names[part]
     return [name for name in FUNCTIONS if Function(name).dimension <= 10]
 
 
-def rows_in(path):
-    """Return the rows of a file, or none."""
-    if not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+def run(part, name, method, seed):
+    """Return the row of one measurement."""
+    start, (runs, result, course) = time.process_time(), (None, "", {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            runs, result, course = PARTS[part](name, method, seed)
+        except (ValueError, np.linalg.LinAlgError) as problem:
+            result = f"{type(problem).__name__}: {problem}"[:60]
+    steps = " ".join(f"{n}:{error:.3g}" for n, error in course.items())
+    found = {"runs": "" if runs is None else runs, "result": result, "course": steps}
+    return dict(zip(KEY, (part, name, method, seed), strict=True)) | found | {"seconds": time.process_time() - start}
 
 
-def measure(part, names, methods, seeds, path):
-    """Add rows of all functions, methods and seeds that are missing to a file."""
-    done = {(row["part"], row["function"], row["method"], row["seed"]) for row in rows_in(path)}
-    new = not path.exists()
-    for name in names:
-        for seed in seeds:
-            for method in methods:
-                if (part, name, method, str(seed)) in done:
-                    continue
-                start = time.process_time()
-                try:
-                    runs, result = PARTS[part](name, method, seed)
-                except (ValueError, np.linalg.LinAlgError) as problem:
-                    runs, result = None, f"{type(problem).__name__}: {problem}"[:60]
-                cells = [
-                    part,
-                    name,
-                    method,
-                    seed,
-                    "" if runs is None else runs,
-                    result,
-                    f"{time.process_time() - start:.1f}",
-                ]
-                print(*cells, flush=True)
-                with path.open("a", encoding="utf-8", newline="") as file:
-                    writer = csv.writer(file)
-                    if new:
-                        writer.writerow(COLUMNS)
-                    new = False
-                    writer.writerow(cells)
+def medians(rows, column):
+    """Return medians over seeds by function and method of a column; what is empty counts as infinitely many."""
+    found = {}
+    for row in rows:
+        found.setdefault((row["function"], row["method"]), []).append(float(row[column] or "inf"))
+    return {key: median(values) for key, values in found.items()}
 
 
 def table(path):
-    """Print medians over seeds; runs that were not enough count as infinitely many."""
-    rows = rows_in(path)
+    """Print medians of runs over seeds, and of seconds; texts of the first seed for parts without numbers of runs."""
+    rows = read(path)
     for part in dict.fromkeys(row["part"] for row in rows):
         own = [row for row in rows if row["part"] == part]
         methods = list(dict.fromkeys(row["method"] for row in own))
-        print(f"\n| {part} | seeds | " + " | ".join(methods) + " |\n|" + "---|" * (len(methods) + 2))
+        runs, seconds = medians(own, "runs"), medians(own, "seconds")
+        texts = {(row["function"], row["method"]): row["result"] for row in reversed(own)}
+        cells = []
         for name in dict.fromkeys(row["function"] for row in own):
-            cells = []
-            for method in methods:
-                found = [float(r["runs"] or "inf") for r in own if r["function"] == name and r["method"] == method]
-                middle = median(found) if found else float("nan")
-                cells.append("–" if not found else f"{middle:g}" if np.isfinite(middle) else "not reached")
+            cell = []
+            for key in [(name, method) for method in methods]:
+                if key not in runs:
+                    cell.append("-")
+                elif part in ("speed", "faults"):
+                    cell.append(texts[key])
+                else:
+                    cell.append(
+                        (f"{runs[key]:g}" if np.isfinite(runs[key]) else "not reached") + f", {seconds[key]:.0f} s"
+                    )
             seeds = len({row["seed"] for row in own if row["function"] == name})
-            print(f"| {name} | {seeds} | " + " | ".join(cells) + " |")
+            cells.append([name, str(seeds), *cell])
+        print()
+        print_table([part, "seeds", *methods], cells)
+
+
+def course_of(row):
+    """Return runs and errors of a row, as arrays."""
+    steps = [step.split(":") for step in row["course"].split()]
+    return np.array([int(n) for n, _ in steps]), np.array([float(error) for _, error in steps])
+
+
+def picture(path, folder):
+    """Draw the median error against runs, for each function of the parts "error" and "minimum"."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, what in ("error", "relative error"), ("minimum", "distance from the minimum / range"):
+        rows = [row for row in read(path) if row["part"] == part and row["course"]]
+        names = list(dict.fromkeys(row["function"] for row in rows))
+        if not names:
+            continue
+        columns = min(4, len(names))
+        size = {"figsize": (3.2 * columns, 2.6 * -(-len(names) // columns))}
+        figure, axes = plt.subplots(-(-len(names) // columns), columns, squeeze=False, layout="constrained", **size)
+        for ax in axes.flat[len(names) :]:
+            ax.set_axis_off()
+        for ax, name in zip(axes.flat, names, strict=False):
+            for method in METHODS[part]:
+                own = [course_of(row) for row in rows if (row["function"], row["method"]) == (name, method)]
+                if not own:
+                    continue
+                at = np.arange(min(n[0] for n, _ in own), max(n[-1] for n, _ in own) + 1)
+                last = [np.append(np.inf, error)[np.searchsorted(n, at, side="right")] for n, error in own]
+                ax.plot(at, np.maximum(np.median(last, axis=0), 1e-6), label=method)
+            ax.axhline(0.01, linestyle="--", color="black", linewidth=0.8)
+            ax.set(title=name, yscale="log")
+        axes.flat[0].legend(fontsize="x-small")
+        figure.supxlabel("runs")
+        figure.supylabel(f"{what}, median over seeds")
+        figure.savefig(folder / f"studies_{part}.png", dpi=100)
+        plt.close(figure)
+
+
+def installed(method):
+    """Return whether the library of a method is there."""
+    return method not in LIBRARIES or find_spec(LIBRARIES[method]) is not None
 
 
 def main(given=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=[*PARTS, "table"])
-    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("part", choices=[*PARTS, "table", "picture"])
     parser.add_argument("--functions", nargs="+")
     parser.add_argument("--methods", nargs="+")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(10)))
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/studies.csv"))
+    parser.add_argument("--to", type=Path, default=Path("docs/images"))
     arguments = parser.parse_args(given)
-    if arguments.part == "table":
-        table(arguments.file or arguments.out)
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        names = arguments.functions or names_of(arguments.part)
-        measure(arguments.part, names, arguments.methods or METHODS[arguments.part], arguments.seeds, arguments.out)
+    part, out = arguments.part, arguments.out
+    if part == "table":
+        table(out)
+    elif part == "picture":
+        picture(out, arguments.to)
+    else:
+        names, methods = arguments.functions or names_of(part), arguments.methods or METHODS[part]
+        methods = [method for method in methods if installed(method)]
+        tasks = [(part, name, method, seed) for seed in arguments.seeds for name in names for method in methods]
+        measure(out, COLUMNS, KEY, tasks, run, arguments.jobs)
 
 
 if __name__ == "__main__":

@@ -328,9 +328,15 @@ def test_intervals_of_answers_are_compared_with_the_truth(monkeypatch, capsys, t
     decisions.main(given)
     capsys.readouterr()
     decisions.main([*given, "--table", str(tmp_path / "rows.csv")])  # rows that are there are not measured again
-    head, _, *rows = capsys.readouterr().out.strip().splitlines()
+    shares, errors = capsys.readouterr().out.strip().split("\n\n")
+    head, _, *rows = shares.splitlines()
     assert head.split(" | ")[-1].startswith("minimum")
     assert [row.split(" | ")[1:4] for row in rows] == [["12", "no", "1"], ["12", "yes", "1"], ["all", "both", "2"]]
+    head, _, row = errors.splitlines()
+    cells = dict(zip(head.split(" | "), row.split(" | "), strict=True))
+    assert cells["fits, values / gradients"] == "1 / 1"
+    assert 0 < float(cells["failure"].split(" / ")[1]) < 1
+    assert float(cells["mean"].split(" / ")[1]) < 0.5
     decisions.published({"GaytonHat": (0.0, "2.85e-5")})
     line = capsys.readouterr().out.splitlines()[-1].split(" | ")
     assert_allclose(float(line[2]), 2.85e-5, rtol=0.05)
@@ -356,8 +362,14 @@ def test_studies_count_calls(monkeypatch, tmp_path, capsys):
         assert_allclose(problem.outputs(np.array(x))[0, 0], problem.smallest, atol=1e-3)
     path = tmp_path / "rows.csv"
     for _ in range(2):
-        studies.measure("minimum", ["Branin"], ["scipy"], [0], path)
-    (row,) = studies.rows_in(path)
+        studies.main(["minimum", "--functions", "Branin", "--methods", "scipy", "--seeds", "0", "--out", str(path)])
+    (row,) = studies.read(path)
     assert 1 < int(row["runs"]) < 60
-    studies.table(path)
-    assert f"| Branin | 1 | {row['runs']} |" in capsys.readouterr().out
+    runs, errors = studies.course_of(row)
+    assert runs[-1] == int(row["runs"])
+    assert errors[-1] <= 0.01 < errors[0]
+    capsys.readouterr()
+    studies.main(["table", "--out", str(path)])
+    assert f"| Branin | 1 | {row['runs']}, 0 s |" in capsys.readouterr().out
+    studies.main(["picture", "--out", str(path), "--to", str(tmp_path)])
+    assert (tmp_path / "studies_minimum.png").stat().st_size > 1000

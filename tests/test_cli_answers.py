@@ -108,9 +108,15 @@ class TestAnswers:
         assert "load, young's modulus" in output
 
     def test_warnings_are_lines(self, folder, command):
-        code, _, errors = command("failure", folder / "one.nurf", "--above", "1e6")
+        code, _, errors = command("failure", folder / "one.nurf", "--above", "-1e6")
         assert code == 0
-        assert errors.startswith("nurf: the model does not reach the limits")
+        assert errors.startswith("nurf: the model is above -1e+06 everywhere: its values")
+
+    def test_a_limit_that_is_never_reached(self, folder, command):
+        code, output, errors = command("failure", folder / "one.nurf", "--above", "1e6")
+        assert code == 1
+        assert output == ""
+        assert errors.startswith("nurf: the model must reach a limit, and is nowhere above 1e+06: its values")
 
 
 class TestCalibration:

@@ -98,6 +98,15 @@ class TestLinear:
         assert_allclose(found.x, mean, atol=1e-4)
         agrees(found, mean, covariance)
 
+    @pytest.mark.parametrize("seed", range(6))
+    def test_two_explanations(self, seed):
+        """A square has two roots, the larger with the probability 0.55: 300 independent points know it within 0.03."""
+        model = Exact(lambda X: X[:, 0] ** 2, lambda X: 2 * X, [-3], [3])
+        found = calibrate(model, 1.0, 0.05, [norm(0.1, 1)], n_draws=2, random_state=seed)
+        assert found.r_hat.max() < 1.05
+        assert_allclose(np.mean(found.sample > 0), 0.55, atol=0.15)
+        assert_allclose(np.abs(found.sample).mean(), 1.0, atol=0.02)
+
     def test_repeated_measurements(self):
         y = self.y + 0.3 * np.random.default_rng(0).normal(size=(5, 4))
         y[2, 1:] = np.nan

@@ -99,9 +99,13 @@ class TestClosedForms:
     def test_probable_failures(self):
         close(failure(linear([1.0, 0.0]), [norm()] * 2, above=-1.0, random_state=0).probability, norm.cdf(1), 1e-3)
 
-    def test_certain_failures(self):
-        found = failure(linear([1.0]), [norm()], above=-30.0, n_points=64, n_draws=2, random_state=0)
+    @pytest.mark.parametrize("inputs", [norm(), uniform()])
+    def test_certain_failures(self, inputs):
+        """Of the index, only a bound is known: ``-Phi^-1`` of the largest float below one."""
+        with pytest.warns(UserWarning, match=r"the model is above -50 everywhere: its values at .* points are"):
+            found = failure(linear([1.0]), [inputs], above=-50.0, n_points=64, n_draws=20, random_state=0)
         assert_allclose(found.probability, 1, atol=1e-6)
+        assert_allclose([found.reliability.value, *found.reliability.interval], norm.isf(1 - 2.0**-53), atol=1e-6)
         assert not np.isnan(found.reliability.error)
 
     def test_uniform_inputs(self):
@@ -169,17 +173,36 @@ class TestSubsets:
         ratios = [(float(each.probability) - norm.sf(4)) / each.probability.error for each in found]
         assert 0.4 < np.sqrt(np.mean(np.square(ratios))) < 2.5
 
-    def test_a_limit_that_is_never_reached(self):
-        with pytest.warns(UserWarning, match="does not reach the limits"):
-            found = failure(exact(np.sin, 1), [norm()], above=2.0, n_points=256, method="subset", random_state=0)
-        assert float(found.probability) == 0
-        assert found.design_points.shape == (0, 1)
-
     def test_values_on_steps(self):
         """Levels of a function with plateaus: many points have the same value."""
         model = Exact(lambda X: np.floor(X[:, 0]), np.zeros_like, [-9.0], [9.0])
         found = failure(model, [norm()], above=2.5, method="subset", random_state=0)
         close(found.probability, norm.sf(3))
+
+
+class TestAuto:
+    @pytest.mark.parametrize("d", [2, 5, 10])
+    @pytest.mark.parametrize("side", ["outside", "inside"])
+    def test_spheres(self, d, side):
+        """Importance sampling around ten points of a sphere is wrong by half, with a variation of 0.07."""
+        model = exact(lambda X: np.sum(X**2, axis=1), d)
+        limit = {"above": chi2.isf(1.5e-6, d)} if side == "outside" else {"below": chi2.ppf(1.5e-6, d)}
+        found = failure(model, [norm()] * d, **limit, n_draws=2, random_state=0)
+        assert found.method == "subset"
+        close(found.probability, 1.5e-6)
+        assert found.variation < 0.25
+
+    def test_a_fitted_sphere(self):
+        X = np.random.default_rng(1).uniform(-6, 6, (60, 3))
+        model = KernelFeatureRegressor(check_gradients=False).fit(X, np.sum(X**2, axis=1), gradients=2 * X)
+        found = failure(model, [norm()] * 3, above=chi2.isf(1e-6, 3), n_points=2048, n_draws=10, random_state=0)
+        close(found.probability, 1e-6, 0.05)
+
+    @pytest.mark.parametrize("d", [2, 20])
+    def test_a_plane_needs_no_simulation(self, d):
+        found = failure(linear(np.ones(d)), [norm()] * d, above=4 * np.sqrt(d), n_draws=2, random_state=0)
+        assert found.method == "importance"
+        close(found.probability, norm.sf(4))
 
 
 class TestSmallProbabilities:
@@ -214,13 +237,22 @@ class TestIntervals:
 
 
 class TestErrors:
-    def test_a_limit_that_is_never_reached(self):
-        with pytest.warns(UserWarning, match=r"does not reach the limits: its values at 256 points are -1"):
-            found = failure(exact(np.sin, 1), [norm()], above=2.0, n_points=256, random_state=0)
+    @pytest.mark.parametrize("method", ["auto", "importance", "subset"])
+    def test_a_limit_that_is_never_reached(self, method):
+        with pytest.raises(ValueError, match=r"nowhere above 2 of output 0: its values at .* points are -(1|0.9)"):
+            failure(exact(np.sin, 1), [norm()], above=2.0, n_points=256, method=method, random_state=0)
+
+    def test_a_limit_that_only_draws_reach(self):
+        """Draws are shifted by normal constants of size 0.5: a few per cent of them have values above 2."""
+        model = Exact(lambda X: np.sin(X[:, 0]), lambda X: np.cos(X), [-9], [9], 0.5)
+        with pytest.warns(UserWarning, match=r"does not reach the limits: .* But \d+% of its draws reach them"):
+            found = failure(model, [norm()], above=2.0, n_points=256, n_draws=200, random_state=0)
         assert float(found.probability) == 0
-        assert found.design_points.shape == (0, 1)
+        assert found.probability.answers.max() > 0
         assert found.variation == np.inf
-        assert "does not reach" in str(found.report())
+        assert found.design_points.shape == (0, 1)
+        assert "at least" in str(found.report())
+        assert "only draws" in str(found.report())
 
     @pytest.mark.parametrize(
         ("options", "match"),
@@ -229,10 +261,11 @@ class TestErrors:
             ({"above": [1.0, 2.0, 3.0]}, "each of 1 outputs"),
             ({"above": np.nan}, "got no limit"),
             ({"above": "high"}, "`above` must be an array of numbers"),
+            ({"above": np.inf}, "`above` must be finite or NaN"),
             ({"above": 1.0, "combine": "some"}, "'any' or 'all'"),
             ({"above": 1.0, "inputs": np.zeros((50, 2))}, "must be distributions"),
             ({"above": 1.0, "below": 2.0}, "`below` must not be larger than `above`"),
-            ({"above": 1.0, "method": "guess"}, "'importance' or 'subset'"),
+            ({"above": 1.0, "method": "guess"}, "one of 'auto', 'importance', 'subset'"),
             ({"above": 1.0, "inputs": [uniform(0, -1), norm()]}, "a scale that is not positive"),
         ],
     )

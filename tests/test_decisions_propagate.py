@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import expon, norm, uniform
+from scipy.stats import cauchy, expon, norm, uniform
 
 from exact import Exact
 from nurf import KernelFeatureRegressor, RandomFeatureRegressor
-from nurf.decisions import Estimate, propagate
+from nurf.decisions import Estimate, propagate, sensitivity
 
 SUM = Exact(lambda X: X @ [1.0, 2.0], lambda X: np.tile([1.0, 2.0], (len(X), 1)), [-6, -6], [6, 6], spread=0.1)
 NORMAL = [norm(1, 2), norm(0, 1)]
@@ -27,6 +27,13 @@ class TestClosedForms:
         y = np.array([-3.0, 1.0, 4.0])
         assert_allclose(found.exceedance(y), exact.sf(y), atol=0.01)
         assert_allclose(found.density(y), exact.pdf(y), atol=0.01)
+
+    @pytest.mark.parametrize("question", [propagate, sensitivity])
+    def test_inputs_without_moments(self, question):
+        with pytest.warns(UserWarning, match="finite variance") as found:
+            question(SUM, [cauchy(), norm()], n_points=64, random_state=0)
+        assert any("x0 without a finite variance: the " in str(each.message) for each in found)
+        assert not any("x1" in str(each.message) for each in found)
 
     def test_dependent(self):
         found = propagate(SUM, NORMAL, correlation=[[1, 0.5], [0.5, 1]], random_state=0)

@@ -1,5 +1,7 @@
 """Conditions on the shape: monotone and convex inputs, and bounds of values."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,13 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import GridSearchCV
 
 import nurf
-from nurf import DeepFeatureRegressor, KernelFeatureRegressor, RandomFeatureRegressor, Surrogate
+from nurf import (
+    DeepFeatureRegressor,
+    KernelFeatureRegressor,
+    RandomFeatureRegressor,
+    SparseFeatureRegressor,
+    Surrogate,
+)
 from nurf.activations import Sigmoid
 from nurf.densities import Uniform
 from nurf.export import to_python
@@ -204,7 +212,8 @@ class TestConditions:
 
     def test_data_that_contradict_the_conditions(self, name):
         X, y = rising(12, noise=0)
-        model = MODELS[name](monotone=[1]).fit(X, -y)
+        with pytest.warns(UserWarning, match=r"the data contradict the conditions on the shape \(increasing in x0\)"):
+            model = MODELS[name](monotone=[1]).fit(X, -y)
         values = model.predict(GRID)
         assert np.diff(values).min() >= -1e-6
         np.testing.assert_allclose(values, -y.mean(), atol=0.3)  # the best rising function is constant
@@ -351,8 +360,30 @@ class TestUse:
             Surrogate(monotone=[1], engines=["wide", "trained"]).fit(X, y)
         with pytest.raises(ValueError, match="conditions on the shape are parameters of `Surrogate`"):
             Surrogate(engines=[KernelFeatureRegressor(monotone=[1])]).fit(X, y)
-        with pytest.raises(TypeError):
-            DeepFeatureRegressor(monotone=[1])
+        for kind in DeepFeatureRegressor, SparseFeatureRegressor:
+            with pytest.raises(TypeError, match="are parameters of KernelFeatureRegressor, RandomFeatureRegressor and"):
+                kind(monotone=[1])
+
+    @pytest.mark.parametrize("name", ["wide", "sampled"])
+    def test_default_names(self, name):
+        X, y = rising(12, noise=0.3)
+        models = [MODELS[name](monotone=signs).fit(X, y) for signs in ({"x0": 1}, {0: 1}, ["x0"])]
+        for model in models[1:]:
+            np.testing.assert_array_equal(model.predict(GRID), models[0].predict(GRID))
+
+    @pytest.mark.parametrize("name", ["wide", "sampled"])
+    @pytest.mark.parametrize(
+        ("shape", "words"),
+        [({"monotone": [-1]}, "decreasing in x0"), ({"lower": 2.0}, "values >= 2"), ({"convex": [1]}, None)],
+    )
+    def test_data_that_contradict_are_named(self, name, shape, words):
+        """An increasing function with values below one; a parabola is convex."""
+        X = np.linspace(0, 1, 20)[:, None]
+        y = np.sin(1.5 * X[:, 0]) if words else (X[:, 0] - 0.3) ** 2
+        y = y + 0.02 * np.random.default_rng(0).standard_normal(20)
+        found = pytest.warns(UserWarning, match=f"data contradict the conditions .*{words}") if words else nullcontext()
+        with found:
+            MODELS[name](**shape).fit(X, y)
 
     def test_exported_networks_have_the_shape(self):
         X, y = rising(12, noise=0.3)
@@ -396,7 +427,9 @@ class TestUse:
     @pytest.mark.parametrize("name", ["wide", "sampled"])
     def test_few_samples(self, name, n):
         X = np.linspace(0, 1, n)[:, None]
-        model = MODELS[name](monotone=[1], lower=-2.0).fit(X, -X[:, 0])
+        told = pytest.warns(UserWarning, match="contradict") if n > 2 else nullcontext()
+        with told:
+            model = MODELS[name](monotone=[1], lower=-2.0).fit(X, -X[:, 0])
         assert np.diff(model.predict(GRID)).min() >= -1e-6
 
     @pytest.mark.parametrize("scale", [1e-150, 1e150])

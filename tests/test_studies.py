@@ -271,6 +271,8 @@ class TestGoals:
             assert study.answer.loss == np.inf
             assert study.answer.sure == 0
             assert len(study.ask(2)) == 2
+        assert str(study.answer) == "not known: no run meets the constraints yet"
+        assert "no run meets the constraints yet" in str(study.report())
 
     def test_sensitivities(self):
         """The function ``a + 2 b + a b`` on [-1, 1] has the variances 1/3, 4/3 and 1/9."""
@@ -283,11 +285,25 @@ class TestGoals:
 
     @pytest.mark.parametrize(
         "goal",
-        [lambda: goals.Error(0), lambda: goals.Minimum("x"), lambda: goals.Minimum(1, 0, [1]), lambda: goals.Failure()],
+        [
+            lambda: goals.Error(0),
+            lambda: goals.Minimum("x"),
+            lambda: goals.Minimum(1, 0, [1]),
+            lambda: goals.Minimum(1, 0, {0: (np.inf, 1)}),
+            lambda: goals.Failure(),
+            lambda: goals.Failure(above=np.nan),
+            lambda: goals.Failure(above=[None, None]),
+            lambda: goals.Failure(below=[1, -np.inf]),
+            lambda: goals.Failure(below="low"),
+        ],
     )
     def test_errors(self, goal):
         with pytest.raises(ValueError, match="must be"):
             goal()
+
+    def test_reversed_constraints(self):
+        with pytest.raises(ValueError, match="low <= high"):
+            goals.Minimum(constraints={0: (3, 1)})
 
 
 class TestAskAndTell:
@@ -331,6 +347,41 @@ class TestAskAndTell:
         study.tell(X[:1], wavy(X[:1]) + 0.1)
         assert len(study.runs) == 5
 
+    def test_repeated_results_are_ignored(self):
+        """A run that failed and ends with a value later is another run, once; new gradients are news."""
+        study = Study(SQUARE, random_state=0)
+        X = study.ask(3)
+        study.tell(X, [np.nan, 1, 2])
+        for given in (X, X, X.to_numpy()):
+            study.tell(given, [5, 1, 2])
+            assert list(study.runs.y_.dropna()) == [1, 2, 5]
+        for _ in range(2):
+            study.tell(X[1:2], [1], gradients=[[3.0, np.nan]])
+            assert len(study.runs) == 5
+
+    def test_runs_outside_the_inputs(self):
+        """They are kept and named, and the model is as without them."""
+        inputs, few = {"a": (0, 1), "b": [1, 2, 4]}, {"constraints": ["a + b <= 4.5"], "random_state": 0}
+        study, other = (Study(inputs, goals.Error(1e-3), **few) for _ in range(2))
+        X = study.ask(8)
+        f = lambda X: np.sin(3 * X.a) + X.b  # noqa: E731
+        study.tell(X, f(X))
+        other.tell(X.to_numpy(), f(X))
+        for point, words in ([1e6, 1], "a must be from 0 to 1, got 1e"), ([0.5, 3], "b must be a level, got 3"):
+            with pytest.warns(UserWarning, match=rf"rows \[1\] of `X` are outside .* kept, but not fitted: {words}"):
+                study.tell([[0.25, 2], point], [np.sin(0.75) + 2, 1e9])
+        with pytest.warns(UserWarning, match="the constraints .* must be met"):
+            study.tell([[0.75, 4]], [7.0])
+        other.tell([[0.25, 2]], [np.sin(0.75) + 2])
+        assert len(study.runs) == 8 + 4
+        assert_array_equal(study.model.predict(X), other.model.predict(X))
+        assert len(study.ask(2)) == 2
+
+    def test_the_ends_are_inside(self):
+        study = Study({"a": (0.1, 0.3), "b": [0.1, 0.2]}, random_state=0)
+        study.tell([[0.1, 0.1], [0.1 + 0.2, 0.2], [0.3, 0.3 - 0.1]], [1.0, 2.0, 3.0])
+        assert len(study.model.predict(study.runs[["a", "b"]])) == 3
+
     def test_fixed_inputs_and_gradients_by_name(self):
         study = Study({"a": (0, 1), "c": 2.0, "b": (-1, 1)}, random_state=0)
         X = study.ask(6)
@@ -357,11 +408,15 @@ class TestAskAndTell:
         for _ in range(3):
             X = study.ask(4)
             study.tell(X, np.full(4, np.nan))
-        assert not study.done
+        assert study.verdict.reason == "failing"
+        assert "no value" in study.verdict.text
         assert (study.runs.state == "failed").all()
         with pytest.raises(ValueError, match="at least 3 runs with values, got 0"):
             study.model  # noqa: B018
         assert "too few runs" in str(study.report())
+        X = study.ask(4)
+        study.tell(X, wavy(X))
+        assert study.verdict.reason != "failing"
 
     def test_a_constant(self):
         study = Study(SQUARE, goals.Error(0.1), random_state=0)
@@ -434,6 +489,8 @@ class TestAskAndTell:
             Study(SQUARE, **arguments)
         with pytest.raises(ValueError, match="`n` must be"):
             Study(SQUARE).ask(0)
+        with pytest.raises(ValueError, match="`constraints` must be met somewhere"):
+            Study(SQUARE, constraints=["x >= 2"])
         with pytest.raises(TypeError, match=r"one of nurf\.goals: Error, Minimum"):
             Study(SQUARE, "error")
 
@@ -491,6 +548,56 @@ class TestFiles:
             nurf.load(tmp_path / "cut")
         with pytest.raises(FileNotFoundError):
             nurf.load(tmp_path / "none")
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ("DROP TABLE runs", "tables study, runs and answers, got none for .'runs'"),
+            ("DELETE FROM study WHERE name = 'goal'", "KeyError: 'goal'"),
+            ("UPDATE study SET value = '{' WHERE name = 'space'", "the entry space must be JSON, got '{'"),
+            ("UPDATE study SET value = '{}' WHERE name = 'goal'", "KeyError: 'name'"),
+            ("UPDATE study SET value = '\"x\"' WHERE name = 'max_runs'", "`max_runs` must be"),
+            ("UPDATE runs SET x = '[1, 2' WHERE run = 2", r"x of run 2 must be JSON, got '\[1, 2'"),
+            ("UPDATE runs SET x = '[1]' WHERE run = 2", "run 2 must have 2 inputs"),
+            ("UPDATE runs SET x = '[[1], 2]' WHERE run = 2", "run 2 must have a state, inputs and 1 values"),
+            ("UPDATE runs SET y = '[1, 2]' WHERE run = 3", "run 3 must have a state, inputs and 1 values"),
+            ("UPDATE runs SET y = NULL WHERE run = 1", "run 1 must have a state"),
+            ("UPDATE runs SET y = '3' WHERE run = 3", "run 3 must have a state"),
+            ("UPDATE runs SET gradients = '[[1]]' WHERE run = 3", "run 3 must have 2 inputs and partial derivatives"),
+            ("UPDATE runs SET state = 'lost' WHERE run = 3", "run 3 must have a state"),
+            ("UPDATE answers SET value = '[]'", "the answer of 6 runs must have a loss"),
+        ],
+    )
+    def test_damaged_entries(self, tmp_path, change, words):
+        path = tmp_path / "a.study"
+        study = Study(SQUARE, path=path, random_state=0)
+        X = study.ask(6)
+        study.tell(X, wavy(X))
+        assert study.answer.loss > 0
+        with sqlite3.connect(path) as base:
+            base.execute(change)
+        base.close()
+        with pytest.raises(FileFormatError, match=rf"a\.study.*{words}"):
+            nurf.load(path)
+
+    def test_damaged_pages(self, tmp_path):
+        """Whatever part of a file is overwritten, there is a study or an error that names the file."""
+        path, study = tmp_path / "a.study", Study(SQUARE, random_state=0)
+        X = study.ask(60)
+        study.tell(X, wavy(X))
+        study.save(path)
+        content, refused = path.read_bytes(), 0
+        for start in range(100, len(content), 2048):
+            path.write_bytes(content[:start] + b"\xff" * 600 + content[start + 600 :])
+            try:
+                assert len(nurf.load(path).runs) <= 60
+            except FileFormatError as error:
+                assert "a.study" in str(error)  # noqa: PT017
+                refused += 1
+        assert refused > 2
+        path.write_bytes(content[: len(content) // 2])
+        with pytest.raises(FileFormatError, match=r"a\.study: SQLite cannot read the file"):
+            nurf.load(path)
 
     def test_distributions_of_ones_own_have_no_file(self):
         class Own(type(norm)):

@@ -58,6 +58,23 @@ class TestRun:
         assert (study.runs.state == "done").all()
         assert study.model.fit_.posterior.rows.orders.max() == 1  # gradients were used
 
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_a_simulator_that_never_gives_a_value(self, jobs):
+        study = Study(SQUARE, random_state=0)
+        verdict = study.run(lambda point: point["zzz"], n_jobs=jobs)
+        assert (verdict.done, verdict.reason) == (True, "failing")
+        assert "all 12 runs failed, 12 of them with the message: KeyError: 'zzz'" in verdict.text
+        assert len(study.runs) in (12, 13)  # another worker may have a run under way
+
+    def test_until_the_budget_of_the_call(self):
+        study = Study(SQUARE, goals.Error(1e-9), max_runs=9, random_state=0)
+        verdict = study.run(simulate, max_runs=7)
+        assert (verdict.done, verdict.reason) == (True, "budget")
+        assert len(study.runs) == 7
+        assert study.verdict.reason == "open"
+        assert study.run(simulate, max_runs=20).reason == "budget"
+        assert len(study.runs) == 9
+
     def test_failures_are_written(self):
         study = Study(SQUARE, goals.Error(None), **PLAIN)
         study.run(difficult, max_runs=60)

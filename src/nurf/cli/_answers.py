@@ -54,6 +54,7 @@ class Combine(StrEnum):
 class Method(StrEnum):
     """Where points are drawn."""
 
+    auto = "auto"
     importance = "importance"
     subset = "subset"
 
@@ -99,8 +100,9 @@ def failure(
     inputs: InputsFile = None,
     combine: Annotated[Combine, typer.Option(help="Whether any limit is exceeded, or all of them.")] = Combine.any,
     method: Annotated[
-        Method, typer.Option(help="Importance sampling around design points, or subset simulation.")
-    ] = Method.importance,
+        Method,
+        typer.Option(help="Importance sampling around design points, subset simulation, or the more accurate of both."),
+    ] = Method.auto,
     out: Table = None,
     plot: Picture = None,
     seed: Seed = 0,

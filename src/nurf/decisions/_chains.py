@@ -13,7 +13,6 @@ ACCEPTED = 0.8  # share of steps that are accepted: near the best for this metho
 FIRST_STEP = 0.5  # in units of the standard deviations of the density
 GAIN = 0.3  # of the step's adaptation
 LEAPS = 8  # the most of a step; their number is drawn, so that no orbit returns to its start
-JUMPS = 2  # steps after which chains exchange differences
 SPLIT = 2  # parts of a chain, which are compared with each other
 
 
@@ -107,8 +106,7 @@ def hamiltonian(
         shares = np.exp(np.minimum(np.where(np.isnan(ratio), -np.inf, ratio), 0.0))
         taken = rng.random(len(z)) < shares
         z, logs = np.where(taken[:, None], moved, z), np.where(taken, there, logs)
-        if i % JUMPS == 0:
-            z, logs = _jumped(density, z, logs, rng)
+        z, logs = _jumped(density, z, logs, rng)
         if i < n_warm:
             step *= np.exp(GAIN * (np.mean(shares) - ACCEPTED))
         else:
@@ -120,10 +118,12 @@ def hamiltonian(
 def _jumped(density: Callable[[Array], Array], z: Array, logs: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return chains of which each half moves by differences of points of the other, and the logarithms of the density.
 
-    A difference of two modes moves a chain from one to the other (ter Braak 2006).
+    A difference of two modes moves a chain from one to the other (ter Braak 2006). Halves are drawn anew each time: if
+    each mode had a half of its own, there would be no such difference.
     """
-    z, logs, half = z.copy(), logs.copy(), len(z) // 2
-    for rows, others in (np.arange(half), np.arange(half, len(z))), (np.arange(half, len(z)), np.arange(half)):
+    z, logs = z.copy(), logs.copy()
+    halves = np.array_split(rng.permutation(len(z)), 2)
+    for rows, others in (halves, halves[::-1]):
         a, b = np.array([rng.choice(others, 2, replace=False) for _ in rows]).T
         moved = z[rows] + z[a] - z[b]
         there = density(moved)

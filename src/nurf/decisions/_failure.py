@@ -10,19 +10,14 @@ import numpy as np
 from scipy.stats import norm
 
 from nurf._types import Array, Mask
-from nurf.decisions._design_points import Functions, design_points
 from nurf.decisions._estimate import Estimate, table_of
-from nurf.decisions._inputs import REPLICATES, Inputs, as_sample, data_box, normal_points, require_power
+from nurf.decisions._inputs import Inputs, as_sample, data_box, require_power
 from nurf.decisions._limits import Limits
 from nurf.decisions._models import of_any_model
-from nurf.decisions._rare_points import Mixture, subset_points
+from nurf.decisions._rare_events import METHODS, RareEvent, RareSample
 from nurf.estimators import Report, as_generator
 
-STARTS = 64  # starts of the search for design points; 16 find all four of the four-branch function
-STEPS = 40  # steps of a search
-FEW_DRAWS, FEW_STEPS = 20, 10  # draws, and steps of their searches, which start at the design points of the model
-LEAST = 1e-300  # smallest probability, so that reliability indices are finite
-METHODS = ("importance", "subset")
+LEAST, MOST = 1e-300, 1 - 2.0**-53  # probabilities between which reliability indices are finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +39,8 @@ class Failure:
     by_mean, by_std : Estimate
         Derivatives of the probability with respect to the mean and the standard deviation of each input, of shape (d,):
         the distribution is moved, or stretched around its mean. NaN for distributions that end abruptly.
+    method : {"importance", "subset"}
+        How the points were drawn.
     """
 
     names: tuple[str, ...]
@@ -53,6 +50,7 @@ class Failure:
     distances: Array
     by_mean: Estimate
     by_std: Estimate
+    method: str
 
     @property
     def variation(self) -> float:
@@ -69,16 +67,25 @@ class Failure:
     def report(self) -> Report:
         """Return the probability and the design points: text in a terminal, a table in a notebook."""
         lines = [
-            ("probability", f"{self.probability}, coefficient of variation {self.variation:.2g} from the points"),
-            ("reliability index", str(self.reliability)),
+            ("probability", f"{self.probability}, {self._words()}"),
+            ("reliability index", str(self.reliability) if float(self.probability) > 0 else self._least()),
         ]
         for point, distance in zip(self.design_points, self.distances, strict=True):
             where = ", ".join(f"{name} = {x:.4g}" for name, x in zip(self.names, point, strict=True))
             lines.append(("design point", f"{where}; {distance:.2f} from the centre in standard normal space"))
         if not len(self.distances):
-            lines.append(("design points", "none: the model does not reach the limits"))
+            lines.append(("design points", "none was found"))
         title = f"Probability that limits are exceeded, with 90% intervals from {len(self.probability.answers)} draws"
         return Report(title, tuple(lines))
+
+    def _words(self) -> str:
+        kinds = {"importance": "importance sampling", "subset": "subset simulation"}
+        if float(self.probability) == 0:
+            return "only draws of the model reach the limits"
+        return f"coefficient of variation {self.variation:.2g} from the points of {kinds[self.method]}"
+
+    def _least(self) -> str:
+        return f"at least {self.reliability.interval[0]:.4g}"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the reliability indices of the draws and of the model, and return the axes."""
@@ -101,7 +108,7 @@ def failure(
     above: Any = None,
     below: Any = None,
     combine: str = "any",
-    method: str = "importance",
+    method: str = "auto",
     correlation: Any = None,
     n_points: int = 16384,
     n_draws: int = 100,
@@ -115,9 +122,11 @@ def failure(
     1978), and is shortened if it overshoots. The probability is the mean over points of normal distributions around the
     design points, with the ratio of the densities as weights (importance sampling), for the model and for each draw.
 
-    With ``method="subset"``, points come from subset simulation of the model, with levels that an eighth of the points
-    reaches, down to the limits. Draws are evaluated at the points of all levels. The coefficient of variation is
-    larger.
+    Design points may be too many to find, as on a sphere, or miss the most probable failures. Therefore a short subset
+    simulation of the model finds points at which limits are exceeded in another way. The weights of these points say
+    how large the coefficient of variation of importance sampling is, even if it has no points near them. If it is
+    larger than that of the short simulation, the answer comes from subset simulation: points with levels that an eighth
+    of the points reaches, down to the limits. Draws are evaluated at the points of all levels.
 
     Parameters
     ----------
@@ -130,9 +139,9 @@ def failure(
         NaN for no limit.
     combine : {"any", "all"}, default "any"
         Whether any limit must be exceeded (a union), or all of them at once (an intersection).
-    method : {"importance", "subset"}, default "importance"
-        Importance sampling around design points, or subset simulation, which uses values only and suits limits with
-        many design points or rough limits, for which searches miss the most probable points.
+    method : {"auto", "importance", "subset"}, default "auto"
+        Importance sampling around design points, subset simulation, which uses values only, or the one of both with
+        the smaller coefficient of variation.
     correlation : array of shape (d, d), optional
         The correlations of the normal scores of the inputs (a Gaussian copula). By default they are independent.
     n_points : int, default 16384
@@ -145,6 +154,11 @@ def failure(
     Returns
     -------
     Failure
+
+    Raises
+    ------
+    ValueError
+        If neither the model nor one of its draws reaches the limits.
 
     Examples
     --------
@@ -164,57 +178,31 @@ def failure(
     if combine not in ("any", "all"):
         raise ValueError(f"`combine` must be 'any' or 'all', got {combine!r}")
     if method not in METHODS:
-        raise ValueError(f"`method` must be 'importance' or 'subset', got {method!r}")
+        raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}")
     rng, n = as_generator(random_state), require_power(n_points)
     distribution, draws = Inputs.of(model, inputs, correlation), model.draws(n_draws, rng)
-    d = distribution.dimension
-    limits = Limits.of(draws.fit.value(distribution.from_normal(np.zeros((1, d)))).shape[1:], above, below, combine)
-    points_of = _subset if method == "subset" else _importance
-    points, weights, found = points_of(distribution, draws, limits, n, rng)
-    X, at_design = distribution.from_normal(points), distribution.from_normal(found)
-    _warn_outside(model, distribution, at_design)
-    values = draws.fit.value(X.reshape(-1, d))
-    fails, drawn = limits.exceeded(values).reshape(weights.shape), limits.exceeded(draws.value(X[0]))
-    _warn_unreached(limits, values, fails)
+    center = distribution.from_normal(np.zeros((1, distribution.dimension)))
+    limits = Limits.of(draws.fit.value(center).shape[1:], above, below, combine)
+    sample = RareEvent(distribution, draws, limits).sample(method, n, rng)
+    found = answer(distribution, draws, limits, sample)
+    if not float(found.probability) > 0 or sample.fails.all():
+        values = draws.fit.value(distribution.from_normal(sample.points.reshape(-1, distribution.dimension)))
+        _tell_unreached(limits, values, found.probability)
+    _warn_outside(model, distribution, found.design_points)
+    return found
+
+
+def answer(distribution: Inputs, draws: Any, limits: Limits, sample: RareSample) -> Failure:
+    """Return the probability and its derivatives from a sample, for a model and its draws."""
+    points, weights = sample.points, sample.weights
+    X, at_design = distribution.from_normal(points), distribution.from_normal(sample.design_points)
+    fails, drawn = sample.fails, limits.exceeded(draws.value(X[0]))
     probability = _probability(weights, fails, drawn)
-    rates = distribution.density_slopes(points.reshape(-1, d), X.reshape(-1, d))
-    changes = [_change(weights, fails, drawn, rate.reshape(points.shape)) for rate in rates]
-    distances = np.linalg.norm(found, axis=1)
-    return Failure(tuple(distribution.names), probability, _reliability(probability), at_design, distances, *changes)
-
-
-def _importance(
-    distribution: Inputs, draws: Any, limits: Limits, n: int, rng: np.random.Generator
-) -> tuple[Array, Array, Array]:
-    """Return points (R, n, d) around design points of model and draws, their weights, and the model's design points."""
-    d = distribution.dimension
-    starts = np.concatenate([np.zeros((1, d)), normal_points(STARTS // REPLICATES, d, rng).reshape(-1, d)])
-    found = design_points(Functions(distribution, draws.fit[[0]]), limits, starts[None], STEPS)
-    some = draws[: min(FEW_DRAWS, len(draws))]
-    turns = found[np.arange(len(some)) % len(found)] if len(found) else np.zeros((len(some), d))
-    moved = design_points(Functions(distribution, some), limits, turns[:, None], FEW_STEPS)
-    mixture = Mixture(np.concatenate([found, moved]) if len(found) + len(moved) else np.zeros((1, d)))
-    points = mixture.points(normal_points(n, d + 1, rng))
-    return points, mixture.weights(points), found
-
-
-def _subset(
-    distribution: Inputs, draws: Any, limits: Limits, n: int, rng: np.random.Generator
-) -> tuple[Array, Array, Array]:
-    """Return points (R, m, d) of subset simulation for the model, their weights, and design points next to these."""
-    normals = normal_points(n, distribution.dimension, rng)
-    scales = limits.deviations(draws.fit.value(distribution.from_normal(normals[0])))
-
-    def margin(Z: Array) -> Array:
-        return limits.margin(draws.fit.value(distribution.from_normal(Z)), scales)
-
-    points, weights = subset_points(margin, normals, rng)
-    flat = points[weights > 0]
-    failed = flat[margin(flat) < 0]
-    nearest = failed[np.argsort(np.linalg.norm(failed, axis=1))[:STARTS]]
-    if not len(nearest):
-        return points, weights, nearest
-    return points, weights, design_points(Functions(distribution, draws.fit[[0]]), limits, nearest[None], STEPS)
+    rates = distribution.density_slopes(points.reshape(-1, points.shape[2]), X.reshape(-1, points.shape[2]))
+    by_mean, by_std = (_change(weights, fails, drawn, rate.reshape(points.shape)) for rate in rates)
+    names, index = tuple(distribution.names), _reliability(probability)
+    distances = np.linalg.norm(sample.design_points, axis=1)
+    return Failure(names, probability, index, at_design, distances, by_mean, by_std, sample.method)
 
 
 def _probability(weights: Array, fails: Mask, drawn: Mask) -> Estimate:
@@ -233,7 +221,7 @@ def _change(weights: Array, fails: Mask, drawn: Mask, rates: Array) -> Estimate:
 
 
 def _reliability(probability: Estimate) -> Estimate:
-    value, answers = (norm.isf(np.clip(part, LEAST, 1.0)) for part in (probability.value, probability.answers))
+    value, answers = (norm.isf(np.clip(part, LEAST, MOST)) for part in (probability.value, probability.answers))
     return Estimate(value, answers, probability.error / np.maximum(norm.pdf(value), LEAST))
 
 
@@ -250,17 +238,18 @@ def _warn_outside(model: Any, distribution: Inputs, points: Array) -> None:
         )
 
 
-def _warn_unreached(limits: Limits, values: Array, fails: Mask) -> None:
-    """Warn if no point exceeds the limits, with the range of the values (m,) or (m, k)."""
-    if fails.any():
-        return
+def _tell_unreached(limits: Limits, values: Array, probability: Estimate) -> None:
+    """Raise an error if neither model nor draws reach the limits; warn if only draws do, or if all values (m,) do."""
     columns = values.reshape(len(values), -1)
-    ranges = [
+    ranges = ", ".join(
         f"{columns[:, o].min():.4g} to {columns[:, o].max():.4g}" + (f" (output {o})" if limits.shape else "")
         for o in dict.fromkeys(limits.outputs.tolist())
-    ]
-    warnings.warn(
-        f"the model does not reach the limits: its values at {len(values)} points are {', '.join(ranges)}. As far as "
-        "the model knows, the probability is zero",
-        stacklevel=4,  # the call of the user
     )
+    found = f"its values at {len(columns)} points are {ranges}"
+    if probability.value > 0:
+        warnings.warn(f"the model is {limits} everywhere: {found}", stacklevel=4)  # the call of the user
+    elif probability.answers.any():
+        share = f"{np.mean(probability.answers > 0):.0%} of its draws reach them"
+        warnings.warn(f"the model does not reach the limits: {found}. But {share}", stacklevel=4)
+    else:
+        raise ValueError(f"the model must reach a limit, and is nowhere {limits}: {found}")

@@ -197,6 +197,17 @@ def warn_beyond(model: Any, X: Array, what: str = "of the points") -> None:
         )
 
 
+def warn_moments(distribution: Inputs, what: str) -> None:
+    """Warn if inputs have no finite variance, in which case answers may have no value."""
+    without = [name for name, m in zip(distribution.names, distribution.marginals, strict=True) if not m.std() < np.inf]
+    if without:
+        warnings.warn(
+            f"{', '.join(without)} without a finite variance: {what} of the output may not exist, and depend on the "
+            "points then",
+            stacklevel=4,  # the call of the user
+        )
+
+
 def normal_points(n: int, d: int, rng: np.random.Generator) -> Array:
     """Return independent sets of standard normal points, of shape (R, n, d): scrambled Sobol points."""
     sets = [qmc.Sobol(d, seed=rng).random_base2(int(np.log2(n))) for _ in range(REPLICATES)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nurf._types import Array, Index, Mask
-from nurf._validation import as_floats
+from nurf._validation import as_finite_or_nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Limits:
         for name, sign, given in ("above", 1.0, above), ("below", -1.0, below):
             if given is None:
                 continue
-            values = np.atleast_1d(as_floats(name, given))
+            values = np.atleast_1d(as_finite_or_nan(name, given))
             if values.shape != (k,):
                 raise ValueError(f"`{name}` must be a number for each of {k} outputs, got shape {np.shape(given)}")
             parts += [(o, sign, value) for o, value in enumerate(values) if not np.isnan(value)]
@@ -77,6 +77,13 @@ class Limits:
         """Return the gradients of the margins, of shape (..., L, d), from gradients (..., d) or (..., k, d)."""
         rows = gradients if self.shape else gradients[..., None, :]
         return np.asarray(-self.signs[:, None] * rows[..., self.outputs, :])
+
+    def __str__(self) -> str:
+        """Return the limits in words."""
+        sides = ["above" if sign > 0 else "below" for sign in self.signs]
+        where = [f" of output {o}" if self.shape else "" for o in self.outputs]
+        parts = [f"{side} {t:g}{o}" for side, t, o in zip(sides, self.thresholds, where, strict=True)]
+        return (" and " if self.every else " or ").join(parts)
 
     def exceeded(self, values: Array) -> Mask:
         """Return whether values (...) or (..., k) exceed any limit, or all of them."""

@@ -12,7 +12,7 @@ from scipy.stats import gaussian_kde
 from nurf._types import Array
 from nurf._validation import as_finite
 from nurf.decisions._estimate import Estimate, deviation, table_of
-from nurf.decisions._inputs import Inputs, as_sample, normal_points, require_power, warn_beyond
+from nurf.decisions._inputs import Inputs, as_sample, normal_points, require_power, warn_beyond, warn_moments
 from nurf.decisions._models import of_any_model
 from nurf.estimators import Report, as_generator
 
@@ -148,6 +148,7 @@ def propagate(
     sample = as_sample(inputs, model)
     if sample is None:
         distribution = Inputs.of(model, inputs, correlation)
+        warn_moments(distribution, "the mean and the standard deviation")
         points = distribution.from_normal(normal_points(require_power(n_points), distribution.dimension, rng))
     else:
         points = sample[None]

@@ -34,8 +34,10 @@ class Mixture:
         return np.asarray(len(self.centres) * np.exp(-logsumexp(squares, axis=-1)))
 
 
-def subset_points(margin: Callable[[Array], Array], normals: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return points (R, m, d) of subset simulation, and their weights (R, m), whose mean is one.
+def subset_points(
+    margin: Callable[[Array], Array], normals: Array, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
+    """Return points (R, m, d) of subset simulation, their weights (R, m), whose mean is one, and margins (R, m).
 
     The eighth of the points with the smallest margin is kept and continued by Markov chains, whose points are standard
     normal under the condition that the margin is no larger (Au, Beck 2001; steps of Papaioannou, Betz, Zwirglmaier,
@@ -51,30 +53,31 @@ def subset_points(margin: Callable[[Array], Array], normals: Array, rng: np.rand
     rng : numpy.random.Generator
     """
     found = [_levels(margin, points, rng) for points in normals]
-    longest = max(len(weights) for _, weights in found)
+    longest = max(len(weights) for _, weights, _ in found)
     points = np.zeros((len(found), longest, normals.shape[2]))
-    weights = np.zeros((len(found), longest))
-    for i, (own, shares) in enumerate(found):
-        points[i, : len(own)], weights[i, : len(own)] = own, longest * shares
-    return points, weights
+    weights, margins = np.zeros((len(found), longest)), np.full((len(found), longest), np.inf)
+    for i, (own, shares, sizes) in enumerate(found):
+        points[i, : len(own)], weights[i, : len(own)], margins[i, : len(own)] = own, longest * shares, sizes
+    return points, weights, margins
 
 
-def _levels(margin: Callable[[Array], Array], Z: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return the points (m, d) of all levels of one set, and their shares (m,) of the probability."""
+def _levels(margin: Callable[[Array], Array], Z: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Return the points (m, d) of all levels of one set, their shares (m,) of the probability, and margins (m,)."""
     n, step, left = len(Z), FIRST_STEP, 1.0
-    sizes, points, shares = margin(Z), [], []
+    sizes, points, shares, margins = margin(Z), [], [], []
     for _ in range(MOST_LEVELS):
         threshold = np.partition(sizes, n // KEPT - 1)[n // KEPT - 1]
         inside = sizes <= threshold
         last = threshold <= 0 or inside.all()
         points.append(Z)
+        margins.append(sizes)
         shares.append(np.where(inside & ~last, 0.0, left / n))
         if last:
             break
         left *= float(inside.mean())
         starts = rng.permutation(np.flatnonzero(inside))[: n // KEPT]
         Z, sizes, step = _chains(margin, Z[starts], sizes[starts], threshold, step, rng)
-    return np.concatenate(points), np.concatenate(shares)
+    return np.concatenate(points), np.concatenate(shares), np.concatenate(margins)
 
 
 def _chains(

@@ -14,7 +14,15 @@ import numpy as np
 from nurf._types import Array
 from nurf._validation import is_whole
 from nurf.decisions._estimate import Estimate, sizes_of, table_of
-from nurf.decisions._inputs import Inputs, as_sample, distribution_name, normal_points, require_power, warn_beyond
+from nurf.decisions._inputs import (
+    Inputs,
+    as_sample,
+    distribution_name,
+    normal_points,
+    require_power,
+    warn_beyond,
+    warn_moments,
+)
 from nurf.decisions._models import of_any_model
 from nurf.estimators import Report, as_generator
 
@@ -180,6 +188,7 @@ def sensitivity(
     if as_sample(inputs, model) is not None:
         raise ValueError("`inputs` must be distributions: a sample does not determine the effect of single inputs")
     distribution, rng, n = Inputs.of(model, inputs, correlation), as_generator(random_state), require_power(n_points)
+    warn_moments(distribution, "the variance")
     d = distribution.dimension
     if shapley and d > MAX_SHAPLEY:
         raise ValueError(f"`shapley` needs at most {MAX_SHAPLEY} inputs, got {d}")

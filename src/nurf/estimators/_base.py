@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from numbers import Integral
@@ -53,6 +53,17 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     _goes_on: bool = False  # whether a fit to a sample can be continued with all blocks
     _takes_functionals: ClassVar[bool] = False
     _takes_all_inputs: ClassVar[bool] = False  # also where few directions of many inputs seem sufficient
+
+    def __new__(cls, *_: Any, **parameters: Any) -> Self:
+        """Return a new regressor; raise a ``TypeError`` for conditions on the shape if it takes none."""
+        for name in CONDITIONS:
+            if name in parameters and name not in cls._get_param_names():
+                raise TypeError(
+                    f"`{name}` is no parameter of {cls.__name__}: conditions on the shape are parameters of "
+                    "KernelFeatureRegressor, RandomFeatureRegressor and Surrogate"
+                )
+        found: Self = super().__new__(cls)
+        return found
 
     def fit(
         self,
@@ -346,7 +357,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
     def _finished(self, prepared: Prepared, fit: Any) -> list[Warning]:
         """Set the attributes of a fit with its view of the data, and return warnings for the user."""
         self._view = prepared.view
-        return self._finish(prepared, fit)
+        found = self._finish(prepared, fit)
+        return found if self._shape.is_free else found + self._shape.warnings(self._names, fit)
 
     @abstractmethod
     def _prepare(self, request: Request) -> Prepared:
@@ -369,8 +381,12 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         report = replace(report, lines=(("fitted to", text), *report.lines)) if chosen or others else report
         if self._shape.is_free:
             return report
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-        return replace(report, lines=(self._shape.described(names, self.fit_.shape), *report.lines))
+        return replace(report, lines=(self._shape.described(self._names, self.fit_.shape), *report.lines))
+
+    @property
+    def _names(self) -> Sequence[str]:
+        """The names of the inputs."""
+        return getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
 
     @abstractmethod
     def report(self) -> Report:

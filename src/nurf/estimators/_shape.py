@@ -13,13 +13,15 @@ from nurf._blocks import spaced
 from nurf._scaling import Scaling
 from nurf._types import Array
 from nurf._warping import Warp, Warping
-from nurf.engines import Conditions, Shape
+from nurf.engines import Conditions, Fit, Shape
 from nurf.jets import Jet
 from nurf.solvers import Condition
 
 CONDITIONS = ("monotone", "convex", "lower", "upper")  # the parameters
 FEWEST, MOST = 7, 10  # logarithms to base 2 of numbers of points that fill the box of the data: one more for each input
 SAMPLES = 1000  # that are checked, at most
+CONTRADICTED = 1.5  # times the errors without conditions are those with them, if data contradict them
+RELEVANT = 0.01  # standard deviations of the values: the least error that counts as a contradiction
 SEEDS = (0, 1)  # of the points from which virtual ones are taken, and of further ones
 
 
@@ -108,8 +110,27 @@ class ShapeParameters:
         points = np.concatenate([jet.X[spaced(np.arange(len(jet)), SAMPLES)], spread[0]])
         return Conditions(tuple(found), points, spread[1])
 
+    def warnings(self, names: Sequence[str], fit: Fit) -> list[Warning]:
+        """Return a warning if a fit with its conditions is clearly worse at left-out samples than without them."""
+        if fit.shape is None:
+            return []
+        growth, errors = fit.shape.growth, fit.output_errors
+        worse = (growth > CONTRADICTED) & (growth * errors > RELEVANT)
+        if not worse.any():
+            return []
+        worst = float(growth[worse].max())
+        text = f"the data contradict the conditions on the shape ({self._text(names)})"
+        return [UserWarning(f"{text}: with them, errors at left-out samples are {worst:.2g} times as large")]
+
     def described(self, names: Sequence[str], record: Shape | None) -> tuple[str, str]:
         """Return a line of a report."""
+        text = self._text(names)
+        if record is not None:
+            met = "the fit meets that as it is" if record.n_points == 0 else f"met at {record.n_points} virtual points"
+            text += f": {met}, largest violation between them {record.violation_between:.1g}"
+        return "shape", text
+
+    def _text(self, names: Sequence[str]) -> str:
         parts = []
         for words, signs in ((("increasing", "decreasing"), self.monotone), (("convex", "concave"), self.convex)):
             for word, sign in zip(words, (1, -1), strict=True):
@@ -118,11 +139,7 @@ class ShapeParameters:
         for word, ends in ((">=", self.lower), ("<=", self.upper)):
             finite = ends[np.isfinite(ends)]
             parts += [f"values {word} {', '.join(f'{end:g}' for end in finite)}"] if len(finite) else []
-        text = "; ".join(parts)
-        if record is not None:
-            met = "the fit meets that as it is" if record.n_points == 0 else f"met at {record.n_points} virtual points"
-            text += f": {met}, largest violation between them {record.violation_between:.1g}"
-        return "shape", text
+        return "; ".join(parts)
 
 
 def _filling(q: int, seed: int) -> Array:
@@ -145,8 +162,10 @@ def _signs(name: str, given: Any, names: Any, k: int, d: int) -> Array:
     """Return the signs of a parameter for each output and input, of shape (k, d)."""
     if given is None:
         return np.zeros((k, d))
-    labels = list(range(d)) if names is None else list(names)
+    labels = [f"x{j}" for j in range(d)] if names is None else list(names)
     if isinstance(given, Mapping):
+        places = dict(enumerate(labels)) if names is None else {}
+        given = {places.get(key, key): sign for key, sign in given.items()}
         if unknown := [key for key in given if key not in labels]:
             raise ValueError(f"`{name}` must have names of inputs out of {labels}, got {unknown[0]!r}")
         given = [given.get(label, 0) for label in labels]

@@ -24,7 +24,7 @@ TWICE = 2.0  # times the runs of the last fit, at which more rows are fitted ane
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """The runs that ended with values.
+    """The runs that ended with values, without those outside the inputs of the study.
 
     Parameters
     ----------
@@ -43,9 +43,11 @@ class Data:
 
     @classmethod
     def of(cls, runs: Sequence[Run], space: Space) -> Data:
-        """Return the data of runs."""
-        done = [run for run in runs if run.state == DONE]
-        d, k = space.dimension, len(done[0].y or ()) if done else 1
+        """Return the data of runs inside a space."""
+        done, d = [run for run in runs if run.state == DONE], space.dimension
+        inside = space.contains(as_array(done, "x").reshape(-1, d))
+        done = [run for run, is_inside in zip(done, inside, strict=True) if is_inside]
+        k = len(done[0].y or ()) if done else 1
         gradients = np.full((len(done), k, d), np.nan)
         for place, run in enumerate(done):
             if run.gradients is not None:

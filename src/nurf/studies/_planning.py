@@ -94,6 +94,11 @@ class Planner:
             chosen += [Run(0, tuple(x), "filling", compute=typical) for x in fillers]
         return chosen
 
+    def check(self) -> None:
+        """Raise an error if the question cannot be asked of the inputs, or no point meets the constraints."""
+        self.goal.check(self.space)
+        self._designed(np.empty((0, self.space.dimension)), 1)
+
     def exhausted(self, runs: Sequence[Run]) -> bool:
         """Return whether all combinations of levels have been used."""
         if not self.space.discrete.all() or not runs:
@@ -130,7 +135,9 @@ class Planner:
             return taken[:0], []
         view = look()
         known = set(view.data.runs)
-        missing = [run.run not in known and run.state != FAILED for run in runs]
+        missing = [run.run not in known and run.state != FAILED for run in runs] & self.space.contains(
+            taken[: len(runs)]
+        )
         unknown = np.concatenate([taken[: len(runs)][missing], taken[len(runs) :]])
         return Chooser(view, self.goal, unknown, taken, costs).choose(n)
 

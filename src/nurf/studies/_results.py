@@ -72,20 +72,26 @@ def matched(found: Results, before: Sequence[Run], space: Space) -> list[Run]:
         same = np.flatnonzero(space.same(np.array([run.x]), known)[0]).tolist()
         if found.numbers is not None:
             own = [j for j in same if before[j].run == found.numbers[i]]
-            if own and not open_[own[0]] and _equal(before[own[0]], run):
+            if own and not open_[own[0]] and _repeats(run, before[own[0]]):
                 continue
             same = [*own, *(j for j in same if j not in own)]
         waiting = [j for j in same if open_[j]]
         if not waiting:
-            ended.append(run)
+            if not any(_repeats(run, before[j]) for j in same):
+                ended.append(run)
             continue
         open_[waiting[0]] = False
         ended.append(replace(run, run=before[waiting[0]].run))
     return ended
 
 
-def _equal(old: Run, new: Run) -> bool:
-    return old.state == new.state and old.y == new.y
+def _repeats(new: Run, old: Run) -> bool:
+    """Return whether a result at the same inputs says nothing new."""
+    if (old.state, old.y) != (new.state, new.y):
+        return False
+    if new.gradients is None or old.gradients is None:
+        return new.gradients is None
+    return np.array_equal(old.gradients, new.gradients, equal_nan=True)
 
 
 def _values(y: Any, n: int, X: Any) -> tuple[Array, tuple[str, ...] | None]:

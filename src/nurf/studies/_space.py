@@ -148,6 +148,34 @@ class Space:
         """Return a mask (m,) of the inputs (m, d) that meet the constraints."""
         return self.constraints.met(X)
 
+    def contains(self, X: Array) -> Mask:
+        """Return a mask (m,) of the inputs (m, d) between the ends, at levels, and within the constraints."""
+        return self.allowed(X) & self._in_range(X).all(axis=1)
+
+    def outside(self, x: Array) -> str:
+        """Return a text that says why a point (d,) is no point of the space."""
+        for j in np.flatnonzero(~self._in_range(x[None])[0]):
+            low, high = self.free.marginals[j].support()
+            kind = "a level" if self.discrete[j] and low <= x[j] <= high else f"from {low:g} to {high:g}"
+            return f"{self.free.names[j]} must be {kind}, got {x[j]:g}"
+        return f"the constraints {list(self.constraints.texts)} must be met"
+
+    def _in_range(self, X: Array) -> Mask:
+        """Return a mask (m, d) of the inputs that are between their ends, or at a level."""
+        found = np.empty(X.shape, bool)
+        for j, (marginal, x, room) in enumerate(zip(self.free.marginals, X.T, self._room(X).T, strict=True)):
+            if self.discrete[j]:
+                nearest = marginal.ppf(np.clip(marginal.cdf(x + room), 0.0, 1.0))
+                found[:, j] = np.abs(nearest - x) <= room
+            else:
+                low, high = marginal.support()
+                found[:, j] = (low - room <= x) & (x <= high + room)
+        return found
+
+    def _room(self, X: Array) -> Array:
+        """Return the differences of inputs (m, d) that do not matter, of the same shape."""
+        return np.asarray(SAME * (self.spread + np.abs(X)))
+
     def frame(self, X: Array, **columns: Any) -> Any:
         """Return inputs (m, d) with the fixed ones and further columns: a data frame, or an array without pandas."""
         every = [self.fixed.get(name) for name in self.names]
@@ -205,8 +233,7 @@ class Space:
 
     def same(self, X: Array, others: Array) -> Mask:
         """Return a mask (m, p) of the pairs of equal inputs, the rows of (m, d) and of (p, d)."""
-        room = SAME * (self.spread + np.abs(others))
-        return np.asarray(np.all(np.abs(X[:, None] - others) <= room, axis=-1))
+        return np.asarray(np.all(np.abs(X[:, None] - others) <= self._room(others), axis=-1))
 
     def _quantile(self, j: int, u: Array) -> Array:
         low, _ = self.free.marginals[j].support()

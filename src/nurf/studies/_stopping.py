@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nurf.studies._store import DONE, FAILED, Run
 from nurf.studies.goals._base import Answer
 
 GAIN = 0.9  # of the loss that twice the runs must fall below, for further runs to pay
+FAILING = 2  # times the runs of the initial design, after which a simulator that never gave a value is given up
 SEEN = 4  # times the runs of the initial design before that is judged
 
 
@@ -20,8 +23,8 @@ class Verdict:
     ----------
     done : bool
     reason : str
-        "target", "budget", "exhausted" (all combinations of levels are taken), "no gain" (further runs do not pay), or
-        "open".
+        "target", "budget", "exhausted" (all combinations of levels are taken), "failing" (twice the initial design, and
+        no run ended with a value), "no gain" (further runs do not pay), or "open".
     sure : float
         The probability that the target is met; NaN if it is not known.
     text : str
@@ -37,12 +40,14 @@ class Verdict:
 def verdict(
     answer: Answer | None,
     history: Mapping[int, Mapping[str, Any]],
-    n_runs: int,
+    runs: Sequence[Run],
     n_initial: int,
     max_runs: int | None,
     exhausted: bool,
 ) -> Verdict:
-    """Return whether a study is done, from its answer, the answers of fewer runs, and the numbers of runs."""
+    """Return whether a study is done, from its answer, the answers of fewer runs, and all runs."""
+    ended = [run for run in runs if run.state in (DONE, FAILED)]
+    n_runs = len(ended)
     sure = float("nan") if answer is None else answer.sure
     if answer is not None and answer.reached and n_runs >= n_initial:
         return Verdict(True, "target", sure, f"done: {answer.what} is at most {answer.target:.3g} ({sure:.0%} sure)")
@@ -51,6 +56,10 @@ def verdict(
         return Verdict(True, "budget", sure, f"done: the budget of {max_runs} runs is spent{so_far}")
     if exhausted:
         return Verdict(True, "exhausted", sure, f"done: all combinations of levels are taken{so_far}")
+    if n_runs >= FAILING * n_initial and all(run.state == FAILED for run in ended):
+        message, count = Counter(run.message for run in ended).most_common(1)[0]
+        text = f"done: all {n_runs} runs failed, {count} of them with the message: {message}"
+        return Verdict(True, "failing", sure, text)
     before = [n for n in history if 2 * n <= n_runs]
     if answer is not None and before and n_runs >= SEEN * n_initial:
         loss = float(history[max(before)]["loss"])

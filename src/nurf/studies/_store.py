@@ -32,6 +32,7 @@ CREATE TABLE runs (
 );
 CREATE TABLE answers (runs INTEGER PRIMARY KEY, value TEXT NOT NULL);
 """
+SHOWN = 60  # characters of a damaged entry, in messages
 ASKED, DONE, FAILED = "asked", "done", "failed"  # states of runs
 
 
@@ -120,18 +121,15 @@ class Store:
         """Return the database in a file; raise a ``FileFormatError`` if it is not one of a study."""
         store = cls(Path(os.path.abspath(path)))
         os.stat(path)  # SQLite would make a new file
-        try:
-            with store.transaction() as base:
-                application, version = (base.execute(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS)
-                base.execute("SELECT value FROM study").fetchall()
-        except sqlite3.DatabaseError as error:
-            raise FileFormatError(
-                f"the file must be a study of nurf, got one that SQLite cannot read: {error}"
-            ) from error
-        if application != APPLICATION:
-            raise FileFormatError(f"the file must be a study of nurf, got a database of application {application}")
-        if version != VERSION:
-            raise FileFormatError(f"the version of the study must be {VERSION}, got {version}: update nurf to read it")
+        with store.transaction() as base:
+            application, version = (base.execute(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS)
+            if application != APPLICATION:
+                raise FileFormatError(f"a study of nurf was expected, got a database of application {application}")
+            if version != VERSION:
+                raise FileFormatError(f"the version must be {VERSION}, got {version}: update nurf to read it")
+            tables = {name for (name,) in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if missing := {"study", "runs", "answers"} - tables:
+                raise FileFormatError(f"a study has the tables study, runs and answers, got none for {sorted(missing)}")
         return store
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -149,15 +147,26 @@ class Store:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Enter an exclusive transaction: all of its changes are written at the end, or none."""
-        with self._lock, self._connected() as base:
-            base.execute("BEGIN IMMEDIATE")
-            try:
-                yield base
-            except BaseException:
-                base.execute("ROLLBACK")
+        """Enter an exclusive transaction: all of its changes are written at the end, or none.
+
+        Raise a ``FileFormatError`` with the name of the file if it is damaged.
+        """
+        try:
+            with self._lock, self._connected() as base:
+                base.execute("BEGIN IMMEDIATE")
+                try:
+                    yield base
+                except BaseException:
+                    if base.in_transaction:  # SQLite may have ended it
+                        base.execute("ROLLBACK")
+                    raise
+                base.execute("COMMIT")
+        except FileFormatError as error:
+            raise FileFormatError(f"{self.path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            if type(error) is not sqlite3.DatabaseError:  # locked, full and others, which are no damage
                 raise
-            base.execute("COMMIT")
+            raise FileFormatError(f"{self.path}: SQLite cannot read the file: {error}") from error
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -185,7 +194,8 @@ class Store:
     def entries(self) -> dict[str, Any]:
         """Return the entries of the study."""
         with self.transaction() as base:
-            return {name: json.loads(value) for name, value in base.execute("SELECT name, value FROM study")}
+            found = base.execute("SELECT name, value FROM study")
+            return {name: _parsed(f"the entry {name}", value) for name, value in found}
 
     def runs(self) -> list[Run]:
         """Return all runs, in the order in which they were asked or told."""
@@ -201,7 +211,10 @@ class Store:
         """Return a dict from numbers of runs to answers."""
         with self.transaction() as base:
             found = base.execute("SELECT runs, value FROM answers ORDER BY runs")
-            return {n_runs: json.loads(value) for n_runs, value in found}
+            answers = {n_runs: _parsed(f"the answer of {n_runs} runs", value) for n_runs, value in found}
+        if wrong := [n for n, answer in answers.items() if not (isinstance(answer, dict) and "loss" in answer)]:
+            raise FileFormatError(f"{self.path}: the answer of {wrong[0]} runs must have a loss")
+        return answers
 
     def beat(self, owner: str) -> None:
         """Write that a process is alive."""
@@ -238,7 +251,25 @@ def _moved(temporary: Path, target: Path) -> None:
 def runs_in(base: sqlite3.Connection) -> list[Run]:
     """Return all runs of a database."""
     found = base.execute(f"SELECT {', '.join(COLUMNS)} FROM runs ORDER BY run")
-    return [Run(**{name: _read(name, value) for name, value in zip(COLUMNS, row, strict=True)}) for row in found]
+    runs = [
+        Run(**{name: _read(f"{name} of run {row[0]}", name, value) for name, value in zip(COLUMNS, row, strict=True)})
+        for row in found
+    ]
+    k = next((len(run.y) for run in runs if isinstance(run.y, tuple)), 0)
+    for run in runs:
+        if not _is_sound(run, k):
+            raise FileFormatError(f"run {run.run} must have a state, inputs and {k} values with gradients, got {run}")
+    return runs
+
+
+def _is_sound(run: Run, k: int) -> bool:
+    """Return whether a run has a known state and inputs, and if it is done, ``k`` values, maybe with gradients."""
+    numbers = [run.x] if run.y is None else [run.x, run.y]
+    numbers += [] if run.gradients is None else [*run.gradients]
+    if not all(isinstance(row, tuple) and all(isinstance(each, float) for each in row) for row in numbers):
+        return False
+    sizes = (len(run.y), k if run.gradients is None else len(run.gradients)) if run.y is not None else (k, k)
+    return run.state in (ASKED, DONE, FAILED) and (run.y is not None) == (run.state == DONE) and sizes == (k, k)
 
 
 def insert(base: sqlite3.Connection, runs: Iterable[Run]) -> list[int]:
@@ -276,16 +307,23 @@ def _with_null(value: Any) -> Any:
     return None if np.isnan(value) else float(value)
 
 
-def _read(name: str, value: Any) -> Any:
+def _read(what: str, name: str, value: Any) -> Any:
     if name not in TUPLES or value is None:
         return value
-    return _with_nan(json.loads(value))
+    return _with_nan(_parsed(what, value))
+
+
+def _parsed(what: str, text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FileFormatError(f"{what} must be JSON, got {str(text)[:SHOWN]!r}: {error}") from error
 
 
 def _with_nan(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_with_nan(each) for each in value)
-    return np.nan if value is None else float(value)
+    return np.nan if value is None else float(value) if isinstance(value, int | float) else value
 
 
 def as_array(runs: Sequence[Run], name: str) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
@@ -11,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from nurf._types import Array
 from nurf.estimators import Report, as_generator
+from nurf.files import FileFormatError
 from nurf.studies._choosing import Costs
 from nurf.studies._failing import Failing
 from nurf.studies._knowledge import Knowledge
@@ -96,24 +99,38 @@ class Study:
         plan = Plan.of(space.dimension, n_initial, design, filling, max_runs, seed)
         goal = Error() if goal is None else goal
         entries = {"space": spec_of_space(space), "goal": spec_of_goal(goal), "model": spec_of_model(model)}
-        goal.check(space)
+        Planner(space, goal, plan).check()
         entries |= {**asdict(plan), "outputs": None}
         self._open(Store.create(path, entries))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Study:
         """Return the study in a file, which other processes may use at the same time."""
-        study = cls.__new__(cls)
-        study._open(Store.open(path))
+        study, store = cls.__new__(cls), Store.open(path)
+        try:
+            study._open(store)
+            study._check_runs()
+        except FileFormatError:
+            raise
+        except Exception as error:  # a damaged file can make constructors raise any error
+            raise FileFormatError(f"{store.path} is damaged: {type(error).__name__}: {error}") from error
         return study
 
     def _open(self, store: Store) -> None:
         entries = store.entries()
         self._store, self._space = store, space_of_spec(entries["space"])
         self._goal, learner = goal_of_spec(entries["goal"]), Learner(self._space, model_of_spec(entries["model"]))
-        self._plan = Plan(**{item.name: entries[item.name] for item in fields(Plan)})
+        self._plan = Plan.of(self._space.dimension, **{item.name: entries[item.name] for item in fields(Plan)})
         self._planner = Planner(self._space, self._goal, self._plan)
         self._knowledge = Knowledge(store, self._space, self._goal, self._plan, learner, entries["outputs"])
+
+    def _check_runs(self) -> None:
+        """Raise a ``ValueError`` if runs do not belong to the inputs."""
+        d = self._space.dimension
+        for run in self._store.runs():
+            if len(run.x) != d or any(len(row) != d for row in run.gradients or ()):
+                raise ValueError(f"run {run.run} must have {d} inputs and partial derivatives, got {run}")
+        self._store.answers()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the study to a file, atomically; this study keeps its own file."""
@@ -182,7 +199,8 @@ class Study:
         Parameters
         ----------
         X : DataFrame or array of shape (n, d)
-            The inputs. Runs are recognised by the index of ``ask`` and their inputs, or by their inputs.
+            The inputs. Runs are recognised by the index of ``ask`` and their inputs, or by their inputs. Runs outside
+            the ranges, between levels or beyond constraints are kept, but not fitted, and a warning names them.
         y : array of shape (n,) or (n, k)
             The values; NaN for runs that failed, which are kept and avoided.
         gradients : array of shape (n, d) or (n, k, d), optional
@@ -193,6 +211,7 @@ class Study:
             The reasons of failures.
         """
         found = results(self._space, X, y, gradients, cost, message)
+        _warn_outside(self._space, as_array(found.runs, "x").reshape(-1, self._space.dimension))
         with self._store.transaction() as base:
             runs = runs_in(base)
             k = next((len(run.y) for run in runs if run.y is not None), None)
@@ -253,9 +272,10 @@ class Study:
         if require is not None:
             require(self._space.names)
         pool = Pool.of(simulator, n_jobs, executor, timeout)
-        ask = partial(self._ask, costs=costs, most=max_runs)
-        Runner(self._store, self._space, pool, ask, lambda: self.done, costs is not None).run(lease)
-        return self.verdict
+        most = min((n for n in (max_runs, self._plan.max_runs) if n is not None), default=None)
+        ask = partial(self._ask, costs=costs, most=most)
+        Runner(self._store, self._space, pool, ask, lambda: self._verdict(most).done, costs is not None).run(lease)
+        return self._verdict(most)
 
     @property
     def runs(self) -> Any:
@@ -283,21 +303,17 @@ class Study:
     @property
     def verdict(self) -> Verdict:
         """Whether the study is done, with the reason and its probability."""
+        return self._verdict(self._plan.max_runs)
+
+    def _verdict(self, max_runs: int | None) -> Verdict:
         runs, n_initial = self._store.runs(), self._plan.n_initial
-        ended = sum(run.state in (DONE, FAILED) for run in runs)
-        judged = self._goal.target is not None and ended >= n_initial
-        return verdict(
-            self._knowledge.answer() if judged else None,
-            self._store.answers(),
-            ended,
-            n_initial,
-            self._plan.max_runs,
-            self._planner.exhausted(runs),
-        )
+        judged = self._goal.target is not None and sum(run.state in (DONE, FAILED) for run in runs) >= n_initial
+        answer = self._knowledge.answer() if judged else None
+        return verdict(answer, self._store.answers(), runs, n_initial, max_runs, self._planner.exhausted(runs))
 
     @property
     def done(self) -> bool:
-        """Whether no further run is needed: the target is met, the budget spent, or further runs do not pay."""
+        """Whether no further run is needed: see the reasons of ``verdict``."""
         return self.verdict.done
 
     def report(self) -> Report:
@@ -344,6 +360,16 @@ class Study:
             frame.index = [run.run for run in runs]
             frame.index.name = "run"
         return frame
+
+
+def _warn_outside(space: Space, X: Array) -> None:
+    """Warn if points (m, d) are no points of a space."""
+    rows = np.flatnonzero(~space.contains(X)).tolist()
+    if rows:
+        warnings.warn(
+            f"rows {rows} of `X` are outside the study, and are kept, but not fitted: {space.outside(X[rows[0]])}",
+            stacklevel=3,  # the call of the user
+        )
 
 
 def _short(errors: Any) -> str:

@@ -115,6 +115,8 @@ class Answer:
         What the loss is, in a few words.
     result : object, optional
         The result of ``nurf.decisions`` that the answer comes from.
+    missing : str, optional
+        Why there is no answer yet.
     """
 
     estimate: Estimate
@@ -122,6 +124,7 @@ class Answer:
     target: float | None
     what: str
     result: Any = None
+    missing: str = ""
 
     @property
     def loss(self) -> float:
@@ -146,6 +149,8 @@ class Answer:
         return {**found, "loss": self.loss, "sure": None if np.isnan(self.sure) else self.sure}
 
     def __str__(self) -> str:
+        if self.missing:
+            return self.missing
         target = "" if self.target is None else f", target {self.target:.3g} met with probability {self.sure:.2f}"
         return f"{self.estimate}; {self.what} at most {self.loss:.3g} with probability {SURE:g}{target}"
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from nurf._types import Array
-from nurf.decisions import Estimate, Limits, Mixture, failure, normal_points
+from nurf._validation import as_finite_or_nan
+from nurf.decisions import REPLICATES, Estimate, Limits, Mixture, RareEvent, answer, normal_points
 from nurf.studies._ensemble import Ensemble
 from nurf.studies._space import Space
 from nurf.studies.goals._base import CANDIDATES, TARGETS, Answer, Question, View, require_target
@@ -48,7 +48,9 @@ class Failure:
 
     def __post_init__(self) -> None:
         require_target(self.target)
-        if self.above is None and self.below is None:
+        for name in ("above", "below"):
+            as_finite_or_nan(name, _floats(getattr(self, name)))
+        if np.all(np.isnan(np.append(_floats(self.above), _floats(self.below)))):
             raise ValueError("`above` or `below` must be given, got no limit")
         if self.combine not in ("any", "all"):
             raise ValueError(f"`combine` must be 'any' or 'all', got {self.combine!r}")
@@ -88,30 +90,27 @@ class Failure:
 
     def _limits(self, view: View) -> Limits:
         shape = () if view.data.y.shape[1] == 1 else view.data.y.shape[1:]
-        above, below = (None if v is None else np.array(v, float) for v in (self.above, self.below))
+        above, below = (None if v is None else _floats(v) for v in (self.above, self.below))
         return Limits.of(shape, above, below, self.combine)
 
     def _asked(self, view: View) -> Any:
-        """Return the answer of ``nurf.decisions``, or None with levels or constraints."""
+        """Return the answer of ``nurf.decisions.failure``, or None with levels or constraints."""
         space = view.space
         if space.discrete.any() or space.constraints.texts:
             return None
-        above, below = (None if v is None else np.array(v, float) for v in (self.above, self.below))
-        correlation = space.free.factor @ space.free.factor.T if space.is_correlated else None
-        options: dict[str, Any] = {"correlation": correlation, "n_points": POINTS, "n_draws": len(view.draws)}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that design points are beyond the data, where the next runs are
-            return failure(
-                view.model,
-                list(space.free.marginals),
-                above=above,
-                below=below,
-                combine=self.combine,
-                random_state=view.rng,
-                **options,
-            )
+        limits = self._limits(view)
+        sample = RareEvent(space.free, view.draws, limits).sample("auto", POINTS // REPLICATES, view.rng)
+        return answer(space.free, view.draws, limits, sample)
 
     def _counted(self, view: View) -> Estimate:
         X, limits = view.typical(COUNTED), self._limits(view)
         fit = limits.exceeded(view.draws.fit.value(X)).mean()
         return Estimate(np.asarray(fit), limits.exceeded(view.draws.value(X)).mean(axis=1), np.zeros(()))
+
+
+def _floats(limits: Any) -> Array:
+    """Return limits as an array, NaN for None."""
+    try:
+        return np.array(np.nan if limits is None else limits, float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`above` and `below` must be numbers, or None for no limit, got {limits!r}") from error

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 from nurf._types import Array
+from nurf._validation import is_number
 from nurf.decisions import Estimate
 from nurf.studies._ensemble import Ensemble
 from nurf.studies._space import Space
@@ -51,8 +52,10 @@ class Minimum:
         if not isinstance(self.constraints, Mapping):
             raise ValueError(f"`constraints` must be a dict {{output: (low, high)}}, got {self.constraints!r}")
         for name, ends in self.constraints.items():
-            if np.shape(ends) != (2,):
+            if np.shape(ends) != (2,) or not all(end is None or is_number(end) for end in ends):
                 raise ValueError(f"`constraints` must be {{output: (low, high)}}, got {ends!r} for {name!r}")
+            if None not in ends and not ends[0] <= ends[1]:
+                raise ValueError(f"`constraints` must have low <= high, got {ends!r} for {name!r}")
 
     def check(self, space: Space) -> None:
         """Accept all inputs."""
@@ -72,7 +75,8 @@ class Minimum:
         losses = gaps / width
         answers = sign * smallest[np.isfinite(smallest)]
         estimate = Estimate(np.asarray(sign * best), answers if len(answers) else np.full(1, np.nan), np.zeros(()))
-        return Answer(estimate, losses, self.target, "missed part of the range")
+        missing = "" if np.isfinite(best) else "not known: no run meets the constraints yet"
+        return Answer(estimate, losses, self.target, "missed part of the range", missing=missing)
 
     def question(self, view: View) -> Question:
         """Return the criterion: the expected improvement."""
