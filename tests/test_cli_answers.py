@@ -114,7 +114,7 @@ class TestAnswers:
 
     def test_a_limit_that_is_never_reached(self, folder, command):
         code, output, errors = command("failure", folder / "one.nurf", "--above", "1e6")
-        assert code == 1
+        assert code == 2
         assert output == ""
         assert errors.startswith("nurf: the model must reach a limit, and is nowhere above 1e+06: its values")
 

@@ -427,7 +427,7 @@ class TestUse:
     @pytest.mark.parametrize("name", ["wide", "sampled"])
     def test_few_samples(self, name, n):
         X = np.linspace(0, 1, n)[:, None]
-        told = pytest.warns(UserWarning, match="contradict") if n > 2 else nullcontext()
+        told = pytest.warns(UserWarning, match="contradict") if n > 3 else nullcontext()  # three errors may be chance
         with told:
             model = MODELS[name](monotone=[1], lower=-2.0).fit(X, -X[:, 0])
         assert np.diff(model.predict(GRID)).min() >= -1e-6

@@ -358,7 +358,10 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin, SavedEstimator):  # typ
         """Set the attributes of a fit with its view of the data, and return warnings for the user."""
         self._view = prepared.view
         found = self._finish(prepared, fit)
-        return found if self._shape.is_free else found + self._shape.warnings(self._names, fit)
+        if self._shape.is_free:
+            return found
+        n = int(np.count_nonzero(prepared.scaled.has_value))
+        return found + self._shape.warnings(self._names, fit, n)
 
     @abstractmethod
     def _prepare(self, request: Request) -> Prepared:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import f as fisher
 from scipy.stats import qmc
 
 from nurf._blocks import spaced
@@ -20,7 +21,7 @@ from nurf.solvers import Condition
 CONDITIONS = ("monotone", "convex", "lower", "upper")  # the parameters
 FEWEST, MOST = 7, 10  # logarithms to base 2 of numbers of points that fill the box of the data: one more for each input
 SAMPLES = 1000  # that are checked, at most
-CONTRADICTED = 1.5  # times the errors without conditions are those with them, if data contradict them
+CHANCE = 0.001  # that errors are so much larger with conditions that agree with the data
 RELEVANT = 0.01  # standard deviations of the values: the least error that counts as a contradiction
 SEEDS = (0, 1)  # of the points from which virtual ones are taken, and of further ones
 
@@ -110,12 +111,16 @@ class ShapeParameters:
         points = np.concatenate([jet.X[spaced(np.arange(len(jet)), SAMPLES)], spread[0]])
         return Conditions(tuple(found), points, spread[1])
 
-    def warnings(self, names: Sequence[str], fit: Fit) -> list[Warning]:
-        """Return a warning if a fit with its conditions is clearly worse at left-out samples than without them."""
+    def warnings(self, names: Sequence[str], fit: Fit, n: int) -> list[Warning]:
+        """Return a warning if a fit with its conditions is clearly worse at ``n`` left-out samples than without them.
+
+        The ratio of the mean squares of both errors is compared with Fisher's distribution, as if they were independent
+        and normal. (With a ratio of 2.25, fits to ten noisy values of a rising function were accused.)
+        """
         if fit.shape is None:
             return []
         growth, errors = fit.shape.growth, fit.output_errors
-        worse = (growth > CONTRADICTED) & (growth * errors > RELEVANT)
+        worse = (growth**2 > fisher.isf(CHANCE, n, n)) & (growth * errors > RELEVANT)
         if not worse.any():
             return []
         worst = float(growth[worse].max())
