@@ -128,6 +128,13 @@ class ProcessRows:
     def __len__(self) -> int:
         return len(self.targets)
 
+    @cached_property
+    def places(self) -> Index:
+        """The point of each row, shape (N,): equal points have one number, and each sum of functionals its own."""
+        points = np.concatenate([part.points[part.index] for part in self.parts])
+        _, places = np.unique(points, axis=0, return_inverse=True)
+        return np.append(places.ravel(), len(points) + np.arange(len(self) - len(points)))
+
     @property
     def all_parts(self) -> tuple[Functionals, ...]:
         """All functionals of which the rows consist: one for each row, then those that are summed."""
