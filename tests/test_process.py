@@ -321,6 +321,25 @@ class TestAgainstKriging:
             assert_allclose(variances[out], np.diag(fresh), rtol=1e-5)
 
     @kernels
+    def test_a_point_leaves_with_all_its_measurements(self, kernel):
+        """Three points are measured twice, with noise: the other measurement of a point does not predict this one."""
+        jet = plain().only(("gradients",))
+        again = jet[[0, 2, 5]]
+        jet = jet[[*range(len(jet)), 0, 2, 5]]
+        y = np.concatenate([jet.y[: -len(again)], again.y + 1e-3])
+        process = make_process(replace(jet, y=y), kernel, 0)
+        rows, textbook, points = process.rows, Kriging(process), jet.X[process.rows.samples]
+        for point in jet.X:
+            out = np.all(points == point, axis=1)
+            K, H, y = textbook.K[np.ix_(~out, ~out)], textbook.H[~out], textbook.y[~out]
+            inverse = np.linalg.inv(K)
+            beta = np.linalg.solve(H.T @ inverse @ H, H.T @ inverse @ y)
+            means = textbook.H[out] @ beta + textbook.K[np.ix_(out, ~out)] @ inverse @ (y - H @ beta)
+            size = np.abs(textbook.y).max()
+            assert_allclose(process.left_out[0][out], textbook.y[out] - means, rtol=1e-5, atol=1e-6 * size)
+        assert len(rows) == len(jet) * (1 + D)
+
+    @kernels
     @degrees
     def test_several_outputs_are_single_ones(self, kernel, degree):
         jet = plain((2,))

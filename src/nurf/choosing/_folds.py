@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nurf._blocks import numbered
 from nurf._types import Index, Mask
 from nurf.jets import Jet
 
@@ -17,8 +18,7 @@ def assign_folds(jet: Jet, n_folds: int) -> Index:
     are spread over the folds first, then points with a functional; if both are fewer than ``n_folds``, each of them has
     a fold of its own. Values that do not judge are in no fold: -1.
     """
-    _, point_of = np.unique(jet.X, axis=0, return_inverse=True)
-    point_of = point_of.ravel()
+    point_of = numbered(jet.X)
     masks = np.zeros((3, point_of.max(initial=-1) + 1), bool)  # of points: with a value, with a functional, that judge
     for mask, rows in zip(masks, (jet.has_value, jet.has_functional, jet.judges), strict=True):
         mask[point_of[rows]] = True

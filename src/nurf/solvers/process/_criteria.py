@@ -61,7 +61,7 @@ class LeaveOneOutError(Criterion):
         P, errors, weights = process.precision, process.left_out[0], process.rows.judging_weights
         wanted = weights[:, None] * errors / self._squares(process)  # the derivative of the logarithm
         g, products = np.empty_like(errors), np.empty_like(P)
-        for rows in sample_blocks(process.rows.samples):
+        for rows in sample_blocks(process.rows.places):
             g[rows] = inverse_blocks(P, rows) @ wanted[rows]
             blocks = errors[rows] @ np.swapaxes(g[rows], 1, 2)
             products[rows] = (blocks + np.swapaxes(blocks, 1, 2)) / 2 @ P[rows]

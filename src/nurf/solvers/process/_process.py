@@ -266,11 +266,11 @@ class Process:
     def left_out(self) -> tuple[Array, Array]:
         """The leave-one-out errors of all rows (N, k), and their variances (N,).
 
-        A sample is left out with all its rows ``b``, for fixed scales and noise: the errors are
+        A sample is left out with all rows ``b`` at its point, for fixed scales and noise: the errors are
         ``(P_bb)^-1 (P y)_b``, with the covariance ``s^2 (P_bb)^-1``.
         """
         errors, spread = np.empty_like(self.rows.targets), np.empty(len(self.rows))
-        for rows in sample_blocks(self.rows.samples):
+        for rows in sample_blocks(self.rows.places):
             inverse = inverse_blocks(self.precision, rows)
             errors[rows] = inverse @ self.coefficients[rows]
             spread[rows] = np.diagonal(inverse, axis1=1, axis2=2)
@@ -367,7 +367,7 @@ class Process:
 
 
 def sample_blocks(samples: Index) -> list[Index]:
-    """Return the rows of all samples, as one array of shape (m, c) for all ``m`` samples with ``c`` rows."""
+    """Return the rows of all points, as one array of shape (m, c) for all ``m`` points with ``c`` rows."""
     order = np.argsort(samples, kind="stable")
     _, starts, counts = np.unique(samples[order], return_index=True, return_counts=True)
     return [order[starts[counts == c][:, None] + np.arange(c)] for c in np.unique(counts)]

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from nurf._blocks import row_blocks
+from nurf._blocks import numbered, row_blocks
 from nurf._linear import LinearRows
 from nurf._tensors import factors, variables
 from nurf._types import Array, Index, Mask
@@ -127,6 +127,12 @@ class ProcessRows:
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    @cached_property
+    def places(self) -> Index:
+        """The point of each row, shape (N,): equal points have one number, and each sum of functionals its own."""
+        points = np.concatenate([part.points[part.index] for part in self.parts])
+        return np.append(numbered(points), len(points) + np.arange(len(self) - len(points)))
 
     @property
     def all_parts(self) -> tuple[Functionals, ...]:
