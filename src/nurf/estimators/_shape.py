@@ -21,7 +21,7 @@ from nurf.solvers._conditions import Condition
 CONDITIONS = ("monotone", "convex", "lower", "upper")  # the parameters
 FEWEST, MOST = 7, 10  # logarithms to base 2 of numbers of points that fill the box of the data: one more for each input
 SAMPLES = 1000  # that are checked, at most
-CONTRADICTED = 1.5  # times the errors without conditions are those with them, if data contradict them
+CONTRADICTED = 2.0  # times the errors without conditions are those with them, if data contradict them
 RELEVANT = 0.01  # standard deviations of the values: the least error that counts as a contradiction
 SEEDS = (0, 1)  # of the points from which virtual ones are taken, and of further ones
 
