@@ -439,6 +439,7 @@ GOALS = {
     "Failure": lambda: nurf.goals.Failure(above=0.999, target=1e-6),
     "Level": lambda: nurf.goals.Level(0.5, 1e-6),
     "Sensitivities": lambda: nurf.goals.Sensitivities(1e-6),
+    "Calibration": lambda: nurf.goals.Calibration(0.5, 0.1, 1e-6),
 }
 
 

@@ -86,6 +86,8 @@ def test_errors(folder):
         ("Error:0.02", goals.Error(0.02)),
         ("minimum:0.05,output=mass,maximize=true", goals.Minimum(0.05, "mass", maximize=True)),
         ("failure:above=3", goals.Failure(3)),
+        ("failure:above=[3,null],target=0.2", goals.Failure([3, None], target=0.2)),
+        ('calibration:[1.7,0.5],0.1,at={"t":[0,2]}', goals.Calibration([1.7, 0.5], 0.1, at={"t": [0, 2]})),
         ("level:0.5,target=null", goals.Level(0.5, None)),
     ],
 )
@@ -96,7 +98,7 @@ def test_goals(text, goal):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("best", "one of error, minimum, failure, sensitivities, level, got 'best'"),
+        ("best", "one of error, minimum, failure, sensitivities, level, calibration, got 'best'"),
         ("error:size=2", "has the parameters target, got 'size'"),
         ("level", "has the parameters level, target, output"),
         ("error:-1", "`target` must be"),

@@ -250,6 +250,21 @@ class TestGoals:
         assert study.verdict.reason == "target"
         assert_allclose(float(study.answer.estimate), norm.cdf(-3), rtol=0.05)
 
+    @pytest.mark.parametrize("goal", [goals.Failure(2.0, target=None), goals.Sensitivities(None)])
+    def test_an_answer_is_kept_for_the_same_runs(self, goal):
+        """Points are chosen with it, and it is the same before and after."""
+        answers = []
+        for first_ask in (False, True):
+            study = Study({"a": norm(), "b": norm()}, goal, random_state=0)
+            X = study.ask(8)
+            study.tell(X, np.sin(X.a) + X.b)
+            answers += [] if first_ask else [study.answer.estimate.answers]
+            study.ask(2)
+            answers.append(study.answer.estimate.answers)
+            assert list(study._store.answers()) == [8]
+        assert_array_equal(answers[0], answers[1])
+        assert_allclose(answers[0].mean(axis=0), answers[2].mean(axis=0), atol=0.05)
+
     def test_failure_with_levels_is_counted(self):
         study = Study({"a": norm(), "b": [0, 1]}, goals.Failure(below=-1.0, target=0.05), max_runs=40, random_state=0)
         followed(study, lambda X: X.a + X.b)
@@ -282,6 +297,67 @@ class TestGoals:
         assert_allclose(study.answer.estimate, [4 / 16, 13 / 16], atol=0.03)
         with pytest.raises(ValueError, match="continuous inputs without constraints"):
             Study({"a": [1, 2], "b": (0, 1)}, goals.Sensitivities())
+
+    def test_calibration(self, tmp_path):
+        """Measurements of a line: the posterior of normal inputs is known.
+
+        The loss is at most 0.2 deviations, and 512 weighted points are worth at least 128: means have an error of
+        0.09 deviations, and deviations one of 0.06.
+        """
+        times, y, noise = np.array([0.0, 0.5, 1.0]), np.array([0.4, 0.9, 1.1]), 0.1
+        A = np.stack([np.ones(3), times], axis=1)
+        covariance = np.linalg.inv(np.eye(2) + A.T @ A / noise**2)
+        mean, std = covariance @ A.T @ y / noise**2, np.sqrt(np.diag(covariance))
+        goal = goals.Calibration(y, noise, at={"t": times})
+        path = tmp_path / "a.study"
+        study = Study({"a": norm(), "t": (0, 1), "b": norm()}, goal, path=path, max_runs=40, random_state=0)
+        assert nurf.load(path).goal == goal
+        followed(study, lambda X: X.a + X.b * X.t)
+        assert study.verdict.reason == "target"
+        estimate = study.answer.estimate
+        assert np.all(np.abs(estimate.value - mean) < (0.2 + 5 * 0.09) * std)
+        assert_allclose(estimate.answers.std(axis=0), std, rtol=0.3)
+        assert_allclose(estimate.interval[:, 1] - estimate.interval[:, 0], 2 * 1.645 * std, rtol=0.3)
+
+    def test_calibration_with_two_explanations(self):
+        """A square has two roots with equal probability; another output that is not measured says nothing.
+
+        The standard deviation of all is one, so that errors of the model of 0.2 are accepted.
+        """
+        goal = goals.Calibration([1.0, np.nan], [0.05, 0.1])
+        study = Study({"a": (-2, 2)}, goal, n_initial=4, max_runs=24, random_state=0)
+        followed(study, lambda X: np.stack([X.a**2, np.cos(X.a)], axis=1))
+        sample = study.answer.estimate.answers[:, 0]
+        assert_allclose(np.mean(sample > 0), 0.5, atol=5 * 0.5 / np.sqrt(128))
+        assert np.quantile(np.abs(np.abs(sample) - 1), 0.9) < 0.2
+
+    def test_calibration_of_correlated_inputs_within_constraints(self):
+        """A sum is measured: the difference keeps its distribution, and the constraint cuts it.
+
+        The mean of a half normal variable has the error 0.6 / sqrt(128) of its deviation.
+        """
+        inputs, options = {"a": norm(), "b": norm()}, {"correlation": [[1, 0.6], [0.6, 1]], "constraints": ["a >= b"]}
+        study = Study(inputs, goals.Calibration(0.0, 0.05), max_runs=30, random_state=0, **options)
+        followed(study, lambda X: X.a + X.b)
+        a, b = study.answer.estimate.answers.T
+        assert np.all(a >= b)
+        assert_allclose(np.mean(a - b), np.sqrt(0.8) * np.sqrt(2 / np.pi), atol=5 * 0.6 * np.sqrt(0.8 / 128))
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"noise": 0.0}, "`noise` must be standard deviations > 0"),
+            ({"observations": [np.nan]}, "`observations` must be numbers"),
+            ({"at": [1, 2]}, "`at` must be a dict"),
+            ({"at": {"c": [1.0]}}, "must have some of the inputs"),
+            ({"at": {"a": [1.0], "b": [1.0]}}, "must leave at least one input unknown"),
+            ({"at": {"a": [7.0]}}, "`at` must have a from 0 to 1"),
+            ({"target": -1}, "`target` must be"),
+        ],
+    )
+    def test_errors_of_calibration(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            Study({"a": (0, 1), "b": norm()}, goals.Calibration(**{"observations": [1.0], "noise": 0.1} | arguments))
 
     @pytest.mark.parametrize(
         "goal",

@@ -40,7 +40,8 @@ def new(
     goal: Annotated[
         str,
         typer.Option(
-            help="The question to answer: error:0.01, minimum:0.01, failure:above=3, level:0.5, sensitivities."
+            help="The question to answer: error:0.01, minimum:0.01, failure:above=3, level:0.5, sensitivities, "
+            "calibration:[1.7,0.5],noise=0.1."
         ),
     ] = "error:0.01",
     study: File = STUDY,

@@ -8,6 +8,7 @@ from nurf.decisions._limits import Limits
 from nurf.decisions._minimize import Minimum
 from nurf.decisions._minimize import minimize as _minimize
 from nurf.decisions._models import of_any_model as _of_any_model
+from nurf.decisions._observed import Known, Observed
 from nurf.decisions._propagate import Propagation, propagate
 from nurf.decisions._rare_events import RareEvent
 from nurf.decisions._rare_points import Mixture

@@ -208,7 +208,9 @@ def calibrate(
     factor = posterior.factor(mode)
     n_steps = max(-(-int(n_samples) // CHAINS), LEAST_STEPS)
     around = modes + rng.standard_normal(modes.shape) @ factor.T
-    chains = hamiltonian(posterior.log, posterior.like(mode).slopes, around, factor, int(WARM * n_steps), n_steps, rng)
+    similar, n_warm = posterior.like(mode), int(WARM * n_steps)
+    with np.errstate(over="ignore", invalid="ignore"):  # orbits that diverge are rejected
+        chains = hamiltonian(posterior.log, similar.slopes, around, factor, n_warm, n_steps, rng)
     x = distribution.from_normal(posterior.searched(mode, of_inputs=True))
     slopes = distribution.slopes(mode, distribution.from_normal(mode))[0] @ factor
     with np.errstate(over="ignore", under="ignore"):  # covariances of inputs of 1e200 are infinite

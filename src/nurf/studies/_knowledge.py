@@ -21,7 +21,7 @@ DRAWS = 128  # of the model
 
 @dataclass(eq=False)
 class Knowledge:
-    """The model of the runs with values, and its answer; both are kept until there are more runs.
+    """The model of the runs with values, its draws, and its answer, which are kept until there are more runs.
 
     Parameters
     ----------
@@ -41,6 +41,8 @@ class Knowledge:
     learner: Learner
     names: Sequence[str] | None = None
     answered: tuple[tuple[int, ...], Answer] | None = None
+    written: tuple[int, ...] | None = None
+    drawn: tuple[tuple[int, ...], Any] | None = None
 
     def learn(self) -> tuple[Any, list[Run]]:
         """Return the model of all runs with values, or None if there are too few, and the runs."""
@@ -63,10 +65,18 @@ class Knowledge:
             return None
         data: Any = self.learner.data
         if self.answered is None or self.answered[0] != data.runs:
-            answer = self.goal.answer(self.view(runs))
-            self.answered = data.runs, answer
+            self.answered = data.runs, self.goal.answer(self.view(runs))
+        answer = self.answered[1]
+        if self.written != data.runs:
             ended = sum(run.state in (DONE, FAILED) for run in runs)
             self.store.keep_answer(ended, answer.summary())
+            self.written = data.runs
+        return answer
+
+    def _answer_of(self, view: View) -> Answer:
+        """Return the answer from a view; it may be asked inside a transaction, and is written outside."""
+        if self.answered is None or self.answered[0] != view.data.runs:
+            self.answered = view.data.runs, self.goal.answer(view)
         return self.answered[1]
 
     def losses(self) -> dict[int, float]:
@@ -76,13 +86,14 @@ class Knowledge:
         return {n: np.inf if loss is None else float(loss) for n, loss in found.items()}
 
     def view(self, runs: Sequence[Run]) -> View:
-        """Return the view of the goal: the last model, and draws with a seed from the number of all runs."""
+        """Return the view of the goal: the last model, its draws, and a seed from the number of all runs."""
         model, data, rng = self.learner.model, self.learner.data, self.plan.rng(len(runs))
         if data is None:
             raise ValueError(f"a model needs at least {LEAST} runs with values")
-        works, draws = Failing.of(runs, self.space).works, model.draws(DRAWS, rng)
-        names = self.outputs(data.y.shape[1])
-        return View(self.space, data, model, draws, noise_of(model, data), names, works, rng)
+        if self.drawn is None or self.drawn[0] != data.runs:
+            self.drawn = data.runs, model.draws(DRAWS, self.plan.rng(len(data)))
+        works, draws, names = Failing.of(runs, self.space).works, self.drawn[1], self.outputs(data.y.shape[1])
+        return View(self.space, data, model, draws, noise_of(model, data), names, works, rng, self._answer_of)
 
     def outputs(self, k: int) -> tuple[str, ...]:
         """Return the names of ``k`` outputs."""

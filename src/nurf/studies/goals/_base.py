@@ -41,6 +41,8 @@ class View:
     works : callable
         Maps inputs (m, d) to the probabilities that a run ends with a value.
     rng : numpy.random.Generator
+    answered : callable
+        Maps a view to the answer, which is kept for the same runs.
     """
 
     space: Space
@@ -51,6 +53,12 @@ class View:
     outputs: tuple[str, ...]
     works: Callable[[Array], Array]
     rng: np.random.Generator
+    answered: Callable[[View], Answer]
+
+    @property
+    def answer(self) -> Answer:
+        """The answer of the goal to the same runs."""
+        return self.answered(self)
 
     def typical(self, n: int) -> Array:
         """Return points (n, d) that follow the distributions of the inputs, where runs are allowed and work."""

@@ -68,7 +68,7 @@ class Failure:
 
     def question(self, view: View) -> Question:
         """Return the criterion: the reduction of the misclassified probability by a run."""
-        result, space, limits = self._asked(view), view.space, self._limits(view)
+        result, space, limits = view.answer.result, view.space, self._limits(view)
         d = space.dimension
         centres = np.zeros((1, d))
         if result is not None and len(result.design_points):

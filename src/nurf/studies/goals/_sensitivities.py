@@ -52,7 +52,7 @@ class Sensitivities:
 
     def question(self, view: View) -> Question:
         """Return the criterion: the reduction of the variance of indices and values by a run."""
-        answers = self._asked(view).generalized_total.answers
+        answers = view.answer.estimate.answers
         targets, scales = view.typical(TARGETS), pooled(view.data.y.var(axis=0))
         d = answers.shape[1]
 

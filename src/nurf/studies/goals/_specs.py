@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from nurf.studies.goals._calibration import Calibration
 from nurf.studies.goals._error import Error
 from nurf.studies.goals._failure import Failure
 from nurf.studies.goals._level import Level
@@ -17,6 +18,7 @@ GOALS: dict[str, Any] = {  # by their names in files and commands
     "failure": Failure,
     "sensitivities": Sensitivities,
     "level": Level,
+    "calibration": Calibration,
 }
 NAMES = {kind: name for name, kind in GOALS.items()}
 
