@@ -3,6 +3,8 @@
 import numpy as np
 from smt import surrogate_models
 
+PER_INPUT = ("n_comp", "extra_points")  # options that are at most the number of inputs
+
 
 class Kriging:
     """A Kriging model of smt; GEKPLS adds points beside the samples by means of the gradients.
@@ -25,7 +27,9 @@ class Kriging:
     def fit(self, X, y, gradients=None):
         """Fit the model to points of the unit cube."""
         limits = np.tile([0.0, 1.0], (X.shape[1], 1))
-        self.model_ = getattr(surrogate_models, self.name)(print_global=False, xlimits=limits, **self.options)
+        d = X.shape[1]
+        options = {key: min(value, d) if key in PER_INPUT else value for key, value in self.options.items()}
+        self.model_ = getattr(surrogate_models, self.name)(print_global=False, xlimits=limits, **options)
         self.model_.set_training_values(X, y)
         if gradients is not None:
             for j, partials in enumerate(gradients.T):
