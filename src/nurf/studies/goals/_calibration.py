@@ -26,9 +26,9 @@ ROUNDS = 30
 class Calibration:
     """The unknown inputs, given measurements of the outputs with normal noise.
 
-    The distributions of the inputs in the study are their prior. The answer is the posterior mean of each unknown input,
-    with an interval that contains the input with probability 0.9. The loss is the change of a mean if a draw of the
-    model is the true function, in standard deviations of the input: if it is small, the answer is limited by the
+    The distributions of the inputs in the study are their prior. The answer is the posterior mean of each unknown
+    input, with an interval that contains the input with probability 0.9. The loss is the change of a mean if a draw of
+    the model is the true function, in standard deviations of the input: if it is small, the answer is limited by the
     measurements rather than by the model. The value of a run is the expected reduction of the variance of the outputs
     at the measurements, averaged over the posterior, in units of the variance of the noise.
 
