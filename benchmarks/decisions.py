@@ -207,7 +207,13 @@ def _print_errors(rows):
 
 
 def _median(rows, column, form):
-    return format(float(np.median([float(row[column]) for row in rows])), form) if rows else "-"
+    known = _known(rows, column)
+    return format(float(np.median(known)), form) if known else "-"
+
+
+def _known(rows, column):
+    """Return the numbers of a column; rows may lack answers that were measured later."""
+    return [float(row[column]) for row in rows if row[column]]
 
 
 def _print_shares(rows):
@@ -217,9 +223,16 @@ def _print_shares(rows):
     for model, n, gradients in groups:
         own = [r for r in rows if r["model"] == model and n in (r["samples"], "all")]
         own = [r for r in own if gradients in (r["gradients"], "both")]
-        shares = [np.mean([float(row[answer]) for row in own]) for answer in ANSWERS]
-        cells.append([model, n, gradients, str(len(own)), *(f"{share:.2f}" for share in shares)])
+        known = [_known(own, answer) for answer in ANSWERS]
+        shares = [_share(each, len(own)) for each in known]
+        cells.append([model, n, gradients, str(len(own)), *shares])
     print_table(["model", "samples", "gradients", "fits", *ANSWERS], cells)
+
+
+def _share(found, n):
+    """Return the mean, with the number of fits if it is not all ``n``."""
+    number = f" ({len(found)})" if len(found) < n else ""
+    return f"{np.mean(found):.2f}{number}" if found else "-"
 
 
 class Native:
