@@ -193,7 +193,6 @@ class TestDerivatives:
 
 
 class TestNetwork:
-    @pytest.mark.filterwarnings("ignore:the values span decades")
     @pairwise(
         activation=["sigmoid", "heaviside", "relu", "softplus", ReLUPower(2)],
         tail=["auto", "none", "constant", "affine"],

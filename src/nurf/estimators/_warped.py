@@ -21,10 +21,6 @@ from nurf.jets import Jet
 # were 8. Without the last condition there are warnings for functions that are difficult at a few places, for which no
 # transformation of the values helps.
 FEW, MOST_DECISIVE, RELEVANT = 0.05, 10, 1e-3
-# A logarithm is worth a try if the values support it and the error is larger than this share of their standard
-# deviation. Sampled networks, 10 and 50 samples for each input: of 8 such fits to uqtestfuns, the logarithm reduced the
-# error of one by 30% and of the others by 95% and more. With 0.2 instead of 0.5 it was worse for one of 16, by 19%.
-LARGE = 0.5
 Kinds = tuple[str | None, ...]
 
 
@@ -71,7 +67,7 @@ def _passes(warping: Warping, jet: Jet) -> bool:
 
 
 def tail_warnings(evidence: Evidence, y: Array, target: Any) -> list[Warning]:
-    """Return a warning, with advice, for values over decades whose error is large or is the error of few samples.
+    """Return a warning if few samples carry the error of values over decades, with advice.
 
     Parameters
     ----------
@@ -82,17 +78,13 @@ def tail_warnings(evidence: Evidence, y: Array, target: Any) -> list[Warning]:
     target
         See ``Surrogate``.
     """
-    suited = offered(y.reshape(len(y), -1), asinh=True)
-    kinds = [kind for kind in dict.fromkeys(suited) if kind is not None]
+    kinds = [kind for kind in dict.fromkeys(offered(y.reshape(len(y), -1), asinh=True)) if kind is not None]
     few, n = evidence.n_decisive, int(np.count_nonzero(evidence.judges))
-    if kinds and evidence.error > RELEVANT and 0 < few <= min(FEW * n, MOST_DECISIVE):
-        words = f"{few} of {n} samples carry 90% of the squared error, so that the estimated error may be far too small"
-    elif target is None and np.any(evidence.output_errors[np.array(suited) == "log"] > LARGE):
-        words = "the values span decades, and their estimated error is large"
-    else:
+    if not (kinds and evidence.error > RELEVANT and 0 < few <= min(FEW * n, MOST_DECISIVE)):
         return []
     advice = f": try {' or '.join(f'target={kind!r}' for kind in kinds)}" if target is None else ""
-    return [UserWarning(words + advice)]
+    message = f"{few} of {n} samples carry 90% of the squared error, so that the estimated error may be far too small"
+    return [UserWarning(message + advice)]
 
 
 def _kinds(name: str, given: Any, columns: Array, allowed: tuple[str, ...], names: Any = None) -> list[Kinds]:
