@@ -148,7 +148,8 @@ def draw(rows, path):
             ax.annotate(
                 NAMES.get(method, method).removesuffix(", gradients"),
                 (x, y),
-                xytext=(6, 3),
+                xytext=(6, 3) if data == "gradients" else (-6, -10),
+                ha="left" if data == "gradients" else "right",
                 textcoords="offset points",
                 fontsize="small",
             )
