@@ -322,6 +322,13 @@ class TestFolds:
             assert len(set(folds[np.all(point == X, axis=1)])) <= 1
         assert set(folds) == set(range(5))
 
+    def test_points_that_differ_by_rounding_are_together(self):
+        """Shifts of 1e-14 are 3e-6 of the width in which points are equal: one in 30,000 points is beyond its edge."""
+        points = np.random.default_rng(3).uniform(-1, 1, (20, 2))
+        folds = assign_folds(Jet(np.concatenate([points, points + 1e-14]), np.zeros(40)), 5)
+        assert_array_equal(folds[:20], folds[20:])
+        assert np.bincount(folds).max() == 8
+
     def test_a_fold_has_nothing_to_do_with_the_order_of_the_points(self):
         """Rows that are sorted by an input, or that belong to runs of five, are in all folds."""
         X = np.linspace(0, 1, 1000)[:, None]

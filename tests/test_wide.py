@@ -92,18 +92,6 @@ def fitted_to_noisy():
     return model().fit(X, y, gradients=gradients)
 
 
-def test_measurements_at_points_that_differ_by_rounding():
-    """The other measurement of a point tells nothing new: the error is not the size of the noise, 1e-9."""
-    rng = np.random.default_rng(0)
-    points, fresh = rng.uniform(-1, 1, (30, 3)), rng.uniform(-0.8, 0.8, (500, 3))
-    X = np.concatenate([points, points + 1e-14])
-    y, truth = (np.sin(2 * rows[:, 0]) * rows[:, 1] + np.abs(rows[:, 2]) for rows in (X, fresh))
-    model = KernelFeatureRegressor("gaussian").fit(X, y + 1e-9 * rng.normal(size=60))
-    error = np.sqrt(np.mean((model.predict(fresh) - truth) ** 2))
-    assert error < 0.5 * truth.std()
-    assert error / 10 < model.estimated_error_ < 10 * error
-
-
 class TestScales:
     units = np.array([1.0, 0.5, 4.0])
 
