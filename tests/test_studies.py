@@ -468,13 +468,13 @@ class TestAskAndTell:
         assert_allclose(study.model.predict_gradient(fresh), slopes(fresh), atol=0.3)
 
     def test_failures_are_avoided(self):
-        """A quarter of the inputs fails; without a classifier about a quarter of the later runs would."""
+        """A quarter of the inputs fails; without a classifier, fewer than 6 of 40 later runs fail in 4% of cases."""
         study = Study(SQUARE, goals.Error(1e-6), n_initial=16, filling=0.0, max_runs=56, random_state=0)
         fails = lambda X: np.where((X.x > 0.5) & (X.y > 0), np.nan, wavy(X))  # noqa: E731
         followed(study, fails)
         runs = study.runs
         assert (runs.state[:16] == "failed").sum() == 4
-        assert (runs.state[16:] == "failed").mean() < 0.12
+        assert (runs.state[16:] == "failed").sum() < 6
         assert "failed" in str(study.report())
         works = Failing.of(study._store.runs(), study._space).works(np.array([[0.8, 0.6], [0.2, -0.5]]))
         assert works[0] < 0.3 < 0.7 < works[1]
