@@ -48,7 +48,7 @@ class PaperFigure(ABC):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The cases whose errors are compared with those of the authors; none by default."""
+        """The cases whose errors are compared with the errors of the authors; none by default."""
         return ()
 
     def own_rows(self, table: Table) -> Table:
@@ -163,7 +163,7 @@ class Densities(PaperFigure):
         )
 
     def note(self, scope: Scope) -> str:
-        """Return what is drawn."""
+        """Return a description of the points, the kernel and the colours."""
         return (
             f"{plan.N_DRAWS} samples of each density (the authors have 30000), the last trained network of the first "
             "trial; a hyperplane and its mirror image both count. The kernel has bandwidth 0.1 in radians and in radii."
@@ -201,7 +201,7 @@ class Statements(PaperFigure):
         return drawing.penalties(evidence.table, [key for key, case in CASES.items() if case.dimension <= 2])
 
     def note(self, scope: Scope) -> str:
-        """Return what was computed in addition."""
+        """Return a description of the additional experiments."""
         return (
             "The convex penalty, small widths and small alphas are tried in one and two dimensions only. A width that "
             f"is too small is {plan.TOO_NARROW} times smaller than usual; an alpha that is too small is 10,000 times "

@@ -32,7 +32,7 @@ class TestClosedForms:
     def test_inputs_without_moments(self, question):
         with pytest.warns(UserWarning, match="finite variance") as found:
             question(SUM, [cauchy(), norm()], n_points=64, random_state=0)
-        assert any("x0 without a finite variance: the " in str(each.message) for each in found)
+        assert any("without a finite variance (x0): the " in str(each.message) for each in found)
         assert not any("x1" in str(each.message) for each in found)
 
     def test_dependent(self):

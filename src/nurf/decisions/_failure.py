@@ -123,10 +123,10 @@ def failure(
     design points, with the ratio of the densities as weights (importance sampling), for the model and for each draw.
 
     Design points may be too many to find, as on a sphere, or miss the most probable failures. Therefore a short subset
-    simulation of the model finds points at which limits are exceeded in another way. The weights of these points say
-    how large the coefficient of variation of importance sampling is, even if it has no points near them. If it is
-    larger than that of the short simulation, the answer comes from subset simulation: points with levels that an eighth
-    of the points reaches, down to the limits. Draws are evaluated at the points of all levels.
+    simulation of the model finds points at which limits are exceeded in another way. Their weights determine the
+    coefficient of variation of importance sampling, even if it has no points near them. If this coefficient is larger
+    than the coefficient of the short simulation, the answer comes from subset simulation: points with levels that an
+    eighth of the points reaches, down to the limits. Draws are evaluated at the points of all levels.
 
     Parameters
     ----------
@@ -140,8 +140,8 @@ def failure(
     combine : {"any", "all"}, default "any"
         Whether any limit must be exceeded (a union), or all of them at once (an intersection).
     method : {"auto", "importance", "subset"}, default "auto"
-        Importance sampling around design points, subset simulation, which uses values only, or the one of both with
-        the smaller coefficient of variation.
+        Importance sampling around design points; subset simulation, which uses values only; or importance sampling
+        unless a short subset simulation has a smaller coefficient of variation.
     correlation : array of shape (d, d), optional
         The correlations of the normal scores of the inputs (a Gaussian copula). By default they are independent.
     n_points : int, default 16384

@@ -63,9 +63,9 @@ class RareEvent:
         """Return a sample of ``n`` points in each set (and for "subset" of each level).
 
         With "auto", importance sampling is replaced by subset simulation if its coefficient of variation is larger than
-        that of a short subset simulation. With weights ``w`` and the probability ``P``, the square of the coefficient
-        of ``N`` points of importance sampling is ``(E(w | exceeded) / P - 1) / N``: points of the simulation are also
-        where importance sampling has none and does not show what it misses.
+        the coefficient of a short subset simulation. With weights ``w`` and the probability ``P``, the square of the
+        coefficient of ``N`` points of importance sampling is ``(E(w | exceeded) / P - 1) / N``. The mean over the
+        points of the simulation includes failures near which importance sampling has no points.
         """
         if method == "subset":
             return self._subset(n, rng)
@@ -79,9 +79,10 @@ class RareEvent:
         shares, own_shares = weights * fails, own.weights * own.fails
         if not shares.any():
             return own
-        expected = np.sum(shares * mixture.weights(there)) / np.sum(shares) / shares.mean() / own_shares.size
+        ratio = np.sum(shares * mixture.weights(there)) / np.sum(shares) / shares.mean()
+        expected = np.sqrt(max(ratio - 1, 0.0) / own_shares.size)
         reached = variation(shares) * np.sqrt(SHORT / min(n, SHORT))
-        return own if max(variation(own_shares), np.sqrt(expected)) <= reached else self._subset(n, rng)
+        return own if max(variation(own_shares), expected) <= reached else self._subset(n, rng)
 
     def _values(self, Z: Array) -> Array:
         """Return the values of the model at points (..., d), of shape (m,) or (m, k)."""

@@ -160,8 +160,8 @@ class Study:
         """Return at most ``n`` points to run next, in the units of the inputs, and record them.
 
         The first points are the initial design. Later points help most to reach the goal, given all runs, including
-        points that were asked but not told; a share of the points fills the space. There are fewer than ``n`` points if
-        all combinations of levels have been used.
+        points that were asked but not told; a share of the points fills the space. Fewer than ``n`` points are returned
+        if all combinations of levels have been used.
 
         Parameters
         ----------

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
 
 from nurf._types import Array, Mask
@@ -171,6 +173,6 @@ def population(log: Callable[[Array], Array], d: int, rng: np.random.Generator) 
         covariance = np.atleast_2d(np.cov(Z.T, aweights=weights)) + 1e-12 * np.eye(d)
         factor = (4 / ((d + 2) * POINTS)) ** (1 / (d + 4)) * np.linalg.cholesky(covariance)
         Z = centres + rng.standard_normal(centres.shape) @ factor.T
-        steps = np.linalg.solve(factor, (Z[:, None] - centres).reshape(-1, d).T).T.reshape(POINTS, POINTS, d)
-        base = -np.sum(Z**2, axis=1) / 2 - logsumexp(-np.sum(steps**2, axis=2) / 2, axis=1)
+        white, others = (solve_triangular(factor, points.T, lower=True).T for points in (Z, centres))
+        base = -np.sum(Z**2, axis=1) / 2 - logsumexp(-cdist(white, others, "sqeuclidean") / 2, axis=1)
     return Z, base
