@@ -202,8 +202,8 @@ def warn_moments(distribution: Inputs, what: str) -> None:
     without = [name for name, m in zip(distribution.names, distribution.marginals, strict=True) if not m.std() < np.inf]
     if without:
         warnings.warn(
-            f"inputs without a finite variance ({', '.join(without)}): {what} of the output may not exist, and the answer "
-            "then depends on the points",
+            f"inputs without a finite variance ({', '.join(without)}): {what} of the output may not exist, and "
+            "then the answer depends on the points",
             stacklevel=4,  # the call of the user
         )
 
