@@ -2,10 +2,11 @@
 
 from nurf.choosing._choice import Choice, NothingFittedError, decide, simplest
 from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
+from nurf.choosing._engine import ALL_DATA, VALUES_ALONE, Attempt, Effort, Engine, Judged
 from nurf.choosing._evidence import Evidence, advantage
 from nurf.choosing._folds import assign_folds, fold_masks
 from nurf.choosing._policy import POLICY, Policy
-from nurf.choosing._race import ALL_DATA, VALUES_ALONE, Attempt, Effort, Engine, Judged, Outcome, race
+from nurf.choosing._race import Outcome, race
 
 __all__ = [
     "ALL_DATA",

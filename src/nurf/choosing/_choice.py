@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nurf.choosing._clock import NO_LIMIT, Clock, TimeUpError
+from nurf.choosing._engine import Attempt, Engine, Judged
 from nurf.choosing._evidence import advantage, excess, selection_optimism
 from nurf.choosing._policy import Policy
-from nurf.choosing._race import Attempt, Engine, Judged, errors_by_transform, far_transforms, race
+from nurf.choosing._race import errors_by_transform, far_transforms, race
 
 
 class NothingFittedError(Exception):
